@@ -1,5 +1,5 @@
-/// A CUDA driver in plain Java, for machines without a GPU and for tests: it has the memory, streams and errors
-/// of the real driver, runs on virtual time, and reports misuse that hardware would hide.
+/// A CUDA driver in plain Java, for machines without a GPU and for tests: it models the memory, streams and
+/// errors of the real driver, runs on virtual time, and reports misuse that hardware would hide.
 @org.jspecify.annotations.NullMarked
 module io.cistern.simulated {
     requires static org.jspecify;

@@ -22,8 +22,8 @@ import org.jspecify.annotations.Nullable;
 /// A forbidden call fails and invalidates the captures that forbid it. The forbidden calls are those that an
 /// H200 with driver 580 refuses; calls on addresses and physical handles are not among them.
 final class CaptureTable {
-    /// Calls that obtain or free memory outside stream order, instantiate graphs, wait on the host, or query
-    /// progress.
+    /// Calls that allocate or free memory outside stream order, instantiate graphs, wait on the host, or
+    /// query progress.
     private static final Set<DriverCall> UNSAFE = EnumSet.of(
             DriverCall.MEM_ALLOC,
             DriverCall.MEM_FREE,
@@ -40,7 +40,7 @@ final class CaptureTable {
             DriverCall.STREAM_QUERY,
             DriverCall.STREAM_SYNCHRONIZE);
 
-    /// Calls that concern all streams of the context, captured ones too.
+    /// Calls that concern all streams of the context, including captured ones.
     private static final Set<DriverCall> OVER_ALL_STREAMS =
             EnumSet.of(DriverCall.CONTEXT_SYNCHRONIZE, DriverCall.CONTEXT_RECORD_EVENT);
 
@@ -99,8 +99,8 @@ final class CaptureTable {
         }
     }
 
-    /// Fails if a capture forbids calls that it can't see, such as a pool's allocation on a stream outside the
-    /// capture.
+    /// Fails if a capture forbids calls outside it, such as an allocation from a pool on a stream that is
+    /// not captured.
     void checkUnsafe() {
         if (!sheltered) {
             refuse(captures.stream().filter(this::forbids), true);
@@ -140,7 +140,7 @@ final class CaptureTable {
         }
     }
 
-    /// Fails in the same case for a mere query, which invalidates nothing.
+    /// Fails like [#refuseImplicit], but for a query, which invalidates nothing.
     void refuseToTell(StreamQueue stream, StreamQueue legacy) {
         if (stream == legacy) {
             requireNone(waitedFor(stream));

@@ -43,7 +43,7 @@ final class DeviceState implements LinearPlacement.Chunks, PoolSimulation.Pages 
     @Nullable
     CudaResult stickyError;
 
-    /// Whether a call needed the primary context.
+    /// Whether any call has needed the primary context.
     boolean isUsed;
 
     DeviceState(int ordinal, MemoryBudget budget, AddressSpace space, StreamQueue legacy, long defaultPoolHandle) {
@@ -76,9 +76,9 @@ final class DeviceState implements LinearPlacement.Chunks, PoolSimulation.Pages 
                 || (properties.location().type() != MemoryLocation.Type.DEVICE && properties.handleTypes() == 0);
     }
 
-    /// Returns how many addresses a new pool takes. It is one range for all that the pool could hold: twice the
-    /// device's memory leaves room for gaps. If hundreds of pools have taken most addresses, further ones get a
-    /// small part of the rest.
+    /// Returns the size of a new pool's address range. It has room for all that the pool could hold: twice
+    /// the device's memory, to allow for gaps. Once hundreds of pools have taken most addresses, a further
+    /// pool gets a small part of the free ones.
     private long poolAddressBytes() {
         long wanted = 2 * budget.totalBytes() + PoolSimulation.PAGE_BYTES;
         long left = space.freeBytes();

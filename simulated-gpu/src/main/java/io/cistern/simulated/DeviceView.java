@@ -11,7 +11,7 @@ import java.util.Arrays;
 import java.util.List;
 
 /// Memory as running work sees it: by address, across mappings, with access checked. An address that is not
-/// mapped, or not open to the device, is illegal.
+/// mapped, or that the device may not access, is illegal.
 record DeviceView(Machine machine, DriverCall call, int device) {
     /// Handles one piece of a range, which lies in one mapping.
     interface Piece {

@@ -29,7 +29,7 @@ final class EventMark {
         this(device, timed, null);
     }
 
-    /// @param shared the part of it that other processes see, or null
+    /// @param shared the part of the event that other processes see, or null
     EventMark(int device, boolean timed, @Nullable SharedEvent shared) {
         this.device = device;
         this.timed = timed;

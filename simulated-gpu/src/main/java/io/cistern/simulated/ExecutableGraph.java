@@ -17,10 +17,11 @@ import org.jspecify.annotations.Nullable;
 /// A graph that can be launched. Guarded by the machine's lock.
 ///
 /// 1. Nodes are spread over *lanes*, which are queues that no program sees. A node goes to the lane whose last
-///    node it follows, or to a new lane. So nodes without order between them run side by side, as on a device,
-///    and their effects on each other's memory show.
+///    node it follows, or to a new lane. So unordered nodes run concurrently, as on a device, and their
+///    races show.
 /// 2. A launch puts a mark into the stream and makes each lane wait for it and for the previous launch. It
-///    gives every node to its lane, after the nodes that it follows, and makes the stream wait for all of them.
+///    enqueues every node in its lane, after the nodes that it follows, and makes the stream wait for all
+///    of them.
 final class ExecutableGraph {
     private final Machine machine;
     final Graph graph;

@@ -7,8 +7,7 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /// Makes driver calls fail on demand, for tests. A request names a function, one device or all devices, how
-/// many calls succeed first, how many calls then fail, and the result of those that fail. Safe for use by many
-/// threads.
+/// many calls succeed first, how many calls then fail, and the result of those that fail. Thread-safe.
 public final class Faults {
     private static final int ALL_DEVICES = -1;
 
@@ -37,9 +36,9 @@ public final class Faults {
         failOn(ALL_DEVICES, call, afterCalls, times, result);
     }
 
-    /// Makes calls of a function on one device fail, and counts only calls on this device. If a call would fail
-    /// by this request and by a request for all devices, it fails by this one, and the other request does not
-    /// count the call.
+    /// Makes calls of a function on one device fail, and counts only calls on this device. If this request
+    /// and one for all devices would both make a call fail, this one does, and the other does not count the
+    /// call.
     ///
     /// @param device the device's ordinal
     /// @param call the function
@@ -71,13 +70,13 @@ public final class Faults {
         failedCalls = 0;
     }
 
-    /// Returns how many calls have failed by request since the machine was built or [#clear] was called last.
-    /// If the number is 0, the program has not made enough calls for any request to take effect.
+    /// Returns how many calls have failed by request since the machine was built or [#clear] was last
+    /// called. If the number is 0, the program has not made enough calls for any request to take effect.
     public synchronized long failedCalls() {
         return failedCalls;
     }
 
-    /// Returns the fault that this call must have, or null for none.
+    /// Returns the fault to inject into this call, or null for none.
     synchronized @Nullable Fault next(DriverCall call, int device) {
         if (faults.isEmpty()) {
             return null;

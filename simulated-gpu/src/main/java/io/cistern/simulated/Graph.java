@@ -25,7 +25,7 @@ final class Graph {
     final List<GraphAllocation> allocations = new ArrayList<>();
     final List<Runnable> retained = new ArrayList<>();
 
-    /// The last launches of executables that are gone. Those may still run.
+    /// The last launches of executables that are gone; the launches may still be running.
     private final List<Work> launches = new ArrayList<>();
     final StreamClock launched = new StreamClock();
 
@@ -53,8 +53,8 @@ final class Graph {
         return node;
     }
 
-    /// Adds an allocation. It gets the address of an earlier allocation of the same size whose free precedes it
-    /// in the graph, if there is one that was not reused yet.
+    /// Adds an allocation. It reuses the address of an earlier allocation of the same size whose free
+    /// precedes it in the graph, if one was not reused yet.
     GraphNode allocate(List<GraphNode> dependencies, long byteSize) {
         GraphAllocation allocation = allocations.stream()
                 .filter(old -> old.byteSize == byteSize && !old.reused)
@@ -87,7 +87,7 @@ final class Graph {
         references++;
     }
 
-    /// Notes that an executable is gone, whose last launch may still run.
+    /// Records that an executable is gone; its last launch may still be running.
     ///
     /// @param through what happened before the end of that launch
     void executableGone(@Nullable Work lastLaunch, StreamClock through) {
@@ -98,7 +98,7 @@ final class Graph {
         }
     }
 
-    /// Drops one reference: the graph's own or an executable's.
+    /// Drops one reference, the graph's own or an executable's, and returns whether it was the last.
     boolean release() {
         require(references > 0);
         if (--references > 0) {
@@ -108,8 +108,8 @@ final class Graph {
         return true;
     }
 
-    /// Returns work that comes after the launches of a graph that is gone and after the frees of its memory, and
-    /// gives that memory back. Live memory outlives the graph, until its free.
+    /// Returns work that releases the memory of a graph that is gone, after the graph's launches and the
+    /// frees of that memory. Live memory outlives the graph until it is freed.
     Work end() {
         List<GraphAllocation> dead =
                 allocations.stream().filter(each -> !each.outlives()).toList();

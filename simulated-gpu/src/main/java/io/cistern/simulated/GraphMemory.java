@@ -17,8 +17,9 @@ import java.util.Map;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
-/// The memory of a device's graphs. A graph takes addresses when it is made, and physical memory when it is
-/// first launched; it keeps that until it is trimmed or gone. Guarded by the machine's lock.
+/// The memory of a device's graphs. A graph takes addresses when it is created, and physical memory when it
+/// is first launched. It keeps the memory until the memory is trimmed or the graph is gone. Guarded by the
+/// machine's lock.
 ///
 /// Invariants: `reserved = Σ bytes of the mapped ranges`; `used = Σ bytes of live allocations`.
 final class GraphMemory {
@@ -77,7 +78,7 @@ final class GraphMemory {
         return next;
     }
 
-    /// Maps memory for allocations that are about to be launched: for all of them, or for none.
+    /// Maps memory for allocations that are about to be launched: for all of them or none.
     void back(List<GraphAllocation> allocations) {
         List<Long> made = new ArrayList<>();
         for (GraphAllocation allocation : allocations) {
@@ -117,7 +118,7 @@ final class GraphMemory {
         }
     }
 
-    /// Unmaps memory that no allocation and no work uses now.
+    /// Unmaps memory that no allocation or work uses.
     void trim() {
         List.copyOf(mapped.keySet()).stream()
                 .filter(address -> findLive(address) == null)

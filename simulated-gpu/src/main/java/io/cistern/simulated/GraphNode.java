@@ -13,7 +13,7 @@ import java.util.Set;
 /// @param handle its handle
 /// @param kind its kind, for comparing graphs
 /// @param dependencies the nodes that it follows directly
-/// @param work gives its work to a stream whenever the graph runs
+/// @param work enqueues the node's work on a stream each time the graph runs
 record GraphNode(long handle, String kind, List<GraphNode> dependencies, Issue work) {
     interface Issue {
         void to(StreamQueue stream);

@@ -10,7 +10,7 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.TreeMap;
 
-/// The live objects of a machine, by the handles that programs have. Guarded by the machine's lock.
+/// The live objects of a machine, by the handles that programs hold. Guarded by the machine's lock.
 final class HandleTable {
     private static final long FIRST = 0x5500_0000_0000L;
     private static final long STEP = 64;
@@ -23,7 +23,7 @@ final class HandleTable {
         this.hazards = hazards;
     }
 
-    /// Returns a handle that was never given out, for [#put].
+    /// Returns a handle that was never handed out, for [#put].
     long next() {
         lastHandle += STEP;
         return lastHandle;
@@ -60,7 +60,7 @@ final class HandleTable {
         return handle > FIRST && handle <= lastHandle && (handle - FIRST) % STEP == 0;
     }
 
-    /// Counts the objects by name. Functions go with their modules.
+    /// Counts the objects by name. Functions are not counted, only their modules.
     Map<String, Long> counts() {
         Map<String, Long> counts = new TreeMap<>();
         for (Object object : objects.values()) {

@@ -24,9 +24,9 @@ import java.util.List;
 /// 4. A use of an address inside a chunk or a pool that belongs to no live allocation: it was freed before, in
 ///    the order of calls.
 ///
-/// **Limits.** All host threads count as one. Kernels are checked by the ranges that they declare; when they
-/// run, only mappings are checked. The tracker does not see blocks that an allocator makes out of one driver
-/// allocation. Reports stop at 10,000. Guarded by the machine's lock.
+/// **Limits.** All host threads are treated as one. Kernels are checked by the ranges that they declare;
+/// when they run, only mappings are checked. The tracker does not see blocks that an allocator makes out of
+/// one driver allocation. Reports stop at 10,000. Guarded by the machine's lock.
 final class HazardTracker {
     private static final int MAX_REPORTS = 10_000;
 

@@ -9,14 +9,15 @@ import java.util.concurrent.atomic.AtomicInteger;
 
 /// Runs host functions one after the other on a thread of its own, as the driver does.
 ///
-/// The thread also keeps time going: while host functions are outstanding and the program makes no driver call,
-/// the work before them still runs, as it would on hardware. The thread ends when nothing was outstanding for a
-/// while.
+/// The thread also keeps virtual time moving: while host functions are outstanding and the program makes no
+/// driver call, the work before them still runs, as it would on hardware. The thread ends after a while
+/// with nothing outstanding.
 final class HostCallbacks implements AutoCloseable {
     /// How long the program may be silent before the clock moves on without it.
     private static final long SILENCE_MILLIS = 1;
 
-    /// How long the thread waits for the next host function: to start a thread costs more than most of them.
+    /// How long the thread waits for the next host function: starting a thread costs more than most of
+    /// them.
     private static final long LINGER_MILLIS = 50;
 
     private final Machine machine;
@@ -31,7 +32,7 @@ final class HostCallbacks implements AutoCloseable {
     private final AtomicInteger outstanding = new AtomicInteger();
     private final AtomicBoolean keepsTime = new AtomicBoolean();
 
-    /// The time of the last look. Only the thread reads and writes it.
+    /// The virtual time at the last check. Only the thread accesses it.
     private long lastSeen = -1;
 
     HostCallbacks(Machine machine) {
@@ -47,7 +48,7 @@ final class HostCallbacks implements AutoCloseable {
         return new Task(function);
     }
 
-    /// Makes sure that time goes on while host functions are outstanding.
+    /// Keeps virtual time moving while host functions are outstanding.
     void start() {
         if (keepsTime.compareAndSet(false, true)) {
             keepTimeGoingLater();
@@ -61,7 +62,7 @@ final class HostCallbacks implements AutoCloseable {
     private void keepTimeGoing() {
         if (outstanding.get() == 0) {
             keepsTime.set(false);
-            if (outstanding.get() != 0) { // another thread has counted one up before it could see that
+            if (outstanding.get() != 0) { // another thread added a function before the flag was cleared
                 start();
             }
             return;

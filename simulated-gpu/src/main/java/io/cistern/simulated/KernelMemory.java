@@ -39,7 +39,7 @@ public final class KernelMemory {
         writeWord(address + 4, (int) (value >>> 32));
     }
 
-    /// Returns a copy of the floats from an address on.
+    /// Returns a copy of the floats that start at an address.
     ///
     /// @param address address of the first one, a multiple of 4
     /// @param count number of floats
@@ -51,7 +51,7 @@ public final class KernelMemory {
         return floats;
     }
 
-    /// Writes floats from an address on.
+    /// Writes floats, starting at an address.
     ///
     /// @param address address of the first one, a multiple of 4
     public void writeFloats(long address, float... values) {
@@ -60,7 +60,7 @@ public final class KernelMemory {
         write(address, bytes);
     }
 
-    /// Returns a copy of the bytes from an address on.
+    /// Returns a copy of the bytes that start at an address.
     ///
     /// @param byteSize number of bytes, at least 0
     public byte[] read(long address, int byteSize) {
@@ -69,7 +69,7 @@ public final class KernelMemory {
         return bytes;
     }
 
-    /// Writes bytes from an address on.
+    /// Writes bytes, starting at an address.
     public void write(long address, byte[] source) {
         view.write(address, source, 0, source.length);
     }

@@ -5,8 +5,8 @@ import java.util.ServiceLoader;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
-/// The kernels that a simulated GPU can run, by name. At first these are the kernels of
-/// [io.cistern.cuda.kernels], and those that each [SimulatedKernels] registers. Safe for use by many threads.
+/// The kernels that a simulated GPU can run, by name. Initially, these are the kernels of
+/// [io.cistern.cuda.kernels] and those that each [SimulatedKernels] registers. Thread-safe.
 public final class Kernels {
     private final Map<String, SimulatedKernel> byName = new ConcurrentHashMap<>();
 

@@ -33,18 +33,18 @@ import java.util.function.Supplier;
 /// A whole simulated machine: devices, streams, memory and the clock, under one lock.
 ///
 /// Each driver call goes through [#call]. It counts the call, charges its time, and runs the work that is due
-/// by then. It fails if a fault was requested, the context is poisoned or a capture forbids the call; only then
-/// does it run the call's body. A thread that waits for work moves the clock itself. If a gate (a latch, a host
-/// function) holds the work, the thread releases the lock for a while and checks again.
+/// by then. It fails if a fault was requested, the context is poisoned or a capture forbids the call;
+/// otherwise it runs the call's body. A thread that waits for work moves the clock itself. If a gate (a
+/// latch, a host function) holds the work, the thread releases the lock briefly and checks again.
 final class Machine implements AutoCloseable {
     /// Calls that need no context, and so still work when it is poisoned (as on an H200 after an illegal
     /// address).
     private static final Set<DriverCall> WITHOUT_CONTEXT =
             EnumSet.range(DriverCall.INIT, DriverCall.CONTEXT_GET_CURRENT);
-    /// Calls that query a device and make no context.
+    /// Calls that query a device and create no context.
     private static final Set<DriverCall> OF_DEVICES = EnumSet.range(DriverCall.INIT, DriverCall.DEVICE_GET_ATTRIBUTE);
 
-    /// How often a waiting thread checks a closed gate, in real time.
+    /// The real time between two checks of a closed gate by a waiting thread.
     private static final long POLL_MICROS = 50;
 
     static {
@@ -58,8 +58,8 @@ final class Machine implements AutoCloseable {
     final StreamEngine engine = new StreamEngine();
     final AddressSpace space = new AddressSpace();
     private final StreamClock hostClock = new StreamClock();
-    /// The work that the host has synchronised with. Pools see this, but not the answers of queries (as seen on
-    /// an H200).
+    /// The work that the host has synchronised with. Pools take it into account, but not the results of
+    /// queries (as seen on an H200).
     final StreamClock synchronisedClock = new StreamClock();
     final HazardTracker hazards = new HazardTracker(space, hostClock);
     final CallCounts counts = new CallCounts();

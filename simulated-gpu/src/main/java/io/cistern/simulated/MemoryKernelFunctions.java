@@ -6,7 +6,7 @@ import java.lang.invoke.VarHandle;
 import java.nio.ByteOrder;
 import java.util.List;
 
-/// The Java twins of the kernels in the driver's own memory tests.
+/// The Java counterparts of the kernels in the driver's own memory tests.
 final class MemoryKernelFunctions {
     /// Reading speed of the counting kernels, in bytes per nanosecond.
     private static final long BYTES_PER_NANO = 2000;

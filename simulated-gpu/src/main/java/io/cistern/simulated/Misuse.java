@@ -2,7 +2,7 @@ package io.cistern.simulated;
 
 import io.cistern.cuda.DriverCall;
 
-/// A wrong use of the driver, which hardware might not notice.
+/// A misuse of the driver that hardware might not detect.
 ///
 /// @param kind the kind of mistake
 /// @param call the driver call that revealed it
@@ -20,11 +20,11 @@ public record Misuse(Kind kind, DriverCall call, int device, long address, Strin
         USE_BEFORE_ALLOCATION,
         /// An address was used where nothing is mapped, or a range was used beyond the end of its allocation.
         UNMAPPED_ACCESS,
-        /// A device used a mapping without having the access rights for that use.
+        /// A device used a mapping without the access rights for that use.
         ACCESS_WITHOUT_RIGHTS,
-        /// Memory was freed that is not, or no longer, allocated.
+        /// Memory that is not, or no longer, allocated was freed.
         DOUBLE_FREE,
-        /// Memory was unmapped while work that uses it was not finished.
+        /// Memory was unmapped before work that uses it had finished.
         UNMAP_WHILE_IN_USE,
         /// A handle was used that belongs to another device's context, to an object of another kind, or to a
         /// destroyed object.

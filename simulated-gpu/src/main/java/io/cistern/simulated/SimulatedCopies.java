@@ -17,8 +17,8 @@ import java.util.function.Consumer;
 
 /// [Copies] over the model.
 ///
-/// A copy from pageable host memory takes the bytes at the call, and a copy to it waits for the stream, as the
-/// driver may do. A captured one reads or writes that memory at each launch.
+/// A copy from pageable host memory reads the bytes during the call, and a copy to it waits for the stream,
+/// as the driver may do. A captured copy reads or writes that memory at each launch.
 final class SimulatedCopies implements Copies {
     private final Machine machine;
 
@@ -52,7 +52,7 @@ final class SimulatedCopies implements Copies {
         });
     }
 
-    /// Returns memory of the host as a graph knows it: by its address, whether or not its arena is still open.
+    /// Returns host memory as a graph refers to it: by its address, whether or not its arena is still open.
     @SuppressWarnings("restricted")
     private static MemorySegment lasting(MemorySegment memory, long byteSize) {
         return MemorySegment.ofAddress(memory.address()).reinterpret(byteSize);
@@ -101,7 +101,8 @@ final class SimulatedCopies implements Copies {
                 return;
             }
             machine.use(call, queue, source, byteSize);
-            // The bytes are read when the stream gets there; the calling thread hands them over.
+            // The stream reads the bytes when it reaches the copy; the calling thread copies them to the
+            // target.
             StagedBytes staged = new StagedBytes(byteSize);
             enqueue(machine, queue, linkNanos(byteSize), () -> staged.readFrom(view, source));
             long last = queue.issued();
@@ -147,7 +148,7 @@ final class SimulatedCopies implements Copies {
         });
     }
 
-    /// Checks the stream of a call and, unless there is nothing to copy, runs the rest.
+    /// Checks the stream of a call and, unless there is nothing to copy, runs the body.
     private void onStream(
             DriverCall call,
             int device,
@@ -164,7 +165,7 @@ final class SimulatedCopies implements Copies {
         });
     }
 
-    /// Gives a stream a copy between ranges that were checked.
+    /// Enqueues a copy between ranges that were checked.
     private void move(
             DriverCall call,
             StreamQueue queue,
@@ -223,8 +224,8 @@ final class SimulatedCopies implements Copies {
         return true;
     }
 
-    /// Copies in reverse order, so that a program that relies on the order of the pieces sees its mistake. The
-    /// pieces are charged as if they ran one by one, with the latency of one.
+    /// Copies in reverse order, to expose programs that rely on the order of the pieces. The pieces are
+    /// charged as if they ran one by one, with the latency of one.
     @Override
     public void batch(int device, List<Piece> given, long stream) {
         List<Piece> pieces = List.copyOf(given);

@@ -63,8 +63,8 @@ final class SimulatedEvents implements Events {
         });
     }
 
-    /// Records an event. A record that other processes see is passed on like a host function, so that time goes
-    /// on until it passes even if this process makes no call.
+    /// Records an event. A record that other processes see is published like a host function, so that time
+    /// moves until it passes even if this process makes no calls.
     private void record(EventMark mark, StreamQueue queue) {
         SharedEvent shared = mark.shared;
         Work marker = Work.marker();

@@ -20,14 +20,14 @@ import java.util.Map;
 /// A machine with NVIDIA H200 GPUs, simulated in plain Java: a [CudaDriver] whose calls behave like the real
 /// driver's, on virtual time.
 ///
-/// Memory holds real data, but costs little heap as long as it is only filled. On Linux, exportable pools and
+/// Memory holds real data, but uses little heap while it is only filled. On Linux, exportable pools and
 /// events can be [shared][io.cistern.cuda.Sharing] with simulated GPUs of other processes on the same host;
-/// everything else belongs to one process. Streams, events and pools follow the driver's rules. Return codes,
-/// the placement of allocations, the growth of pools, and costs are those of driver 580 on an H200. [#misuses]
-/// reports mistakes that hardware would let pass. Virtual time passes only in driver calls and [#passTime], and
-/// while host functions are outstanding.
+/// everything else belongs to one process. Streams, events and pools follow the driver's rules. Return
+/// codes, the placement of allocations, the growth of pools, and costs are those of driver 580 on an H200.
+/// [#misuses] reports mistakes that hardware would not detect. Virtual time passes only in driver calls and
+/// [#passTime], and while host functions are outstanding.
 ///
-/// Any thread may call. A virtual thread that waits in a blocking call frees its carrier.
+/// Thread-safe. A virtual thread that waits in a blocking call releases its carrier.
 public final class SimulatedGpu implements CudaDriver {
     /// The largest memory that a device may have, in bytes. It is many times that of any GPU, but small enough
     /// that several address ranges of that size fit into the 128 TiB of addresses that a process has.
@@ -108,8 +108,8 @@ public final class SimulatedGpu implements CudaDriver {
     }
 
     /// Returns how many objects of each kind exist on this machine now: streams, events, pools, graphs,
-    /// modules, pieces of physical memory, reserved address ranges, and ranges of pinned host memory. So a test
-    /// can find objects that are left after a program has closed everything. The default pools count, too.
+    /// modules, pieces of physical memory, reserved address ranges, and ranges of pinned host memory. A
+    /// test can use this to find objects that a program failed to close. The default pools count, too.
     ///
     /// @return counts by the name of the kind, in alphabetical order; only those above zero
     public Map<String, Long> heldObjects() {
@@ -131,8 +131,7 @@ public final class SimulatedGpu implements CudaDriver {
         return machine.locked(() -> machine.engine.nanos());
     }
 
-    /// Gives a stream work that takes some time and touches no memory, after all work given to it before. The
-    /// host does not wait.
+    /// Enqueues work that takes some time and touches no memory. The host does not wait.
     ///
     /// @param device the stream's device
     /// @param stream a stream that is not captured
@@ -156,8 +155,7 @@ public final class SimulatedGpu implements CudaDriver {
         });
     }
 
-    /// Advances virtual time, as if the host did something else meanwhile. Device work that is due by then
-    /// runs.
+    /// Advances virtual time, as if the host did something else. Device work that is due by then runs.
     ///
     /// @param nanos virtual nanoseconds, at least 0
     /// @throws IllegalArgumentException if `nanos` is negative
@@ -263,8 +261,8 @@ public final class SimulatedGpu implements CudaDriver {
 
     /// Describes a machine to build.
     public static final class Builder {
-        /// The answer of `cuDeviceTotalMem` on an H200. It includes the memory that ECC takes; nvidia-smi names
-        /// only the usable memory.
+        /// The result of `cuDeviceTotalMem` on an H200. It includes the memory that ECC takes; nvidia-smi
+        /// reports only the usable memory.
         private static final long H200_TOTAL_BYTES = 150_109_880_320L;
 
         /// The bytes that the primary context of an H200 takes.

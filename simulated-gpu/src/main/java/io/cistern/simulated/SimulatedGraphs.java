@@ -91,7 +91,7 @@ final class SimulatedGraphs implements Graphs {
         return ofCapture(device, stream, 0L, (capture, _) -> capture.id);
     }
 
-    /// Returns what a running capture of a stream answers; `otherwise` if there is none.
+    /// Queries a stream's running capture; returns `otherwise` if there is none.
     private <T> T ofCapture(int device, long stream, T otherwise, BiFunction<Capture, StreamQueue, T> answer) {
         DriverCall call = DriverCall.STREAM_GET_CAPTURE_INFO;
         return machine.call(call, device, "stream", stream, () -> {
@@ -274,15 +274,15 @@ final class SimulatedGraphs implements Graphs {
         });
     }
 
-    /// Drops a reference to a graph. If none is left, its memory goes back and the retained code runs, both after
-    /// the launches have ended.
+    /// Drops a reference to a graph. If none is left, its memory is released and the retained code runs,
+    /// both after the launches have ended.
     private void drop(Graph graph) {
         if (!graph.release()) {
             return;
         }
         StreamQueue after = machine.streams.unnamed(graph.device);
         machine.engine.add(after, graph.end());
-        if (!graph.retained.isEmpty()) { // code of the host, which learns by it that the launches have ended
+        if (!graph.retained.isEmpty()) { // host code, whose execution shows that the launches have ended
             machine.engine.add(after, Work.of(0, () -> machine.hostSaw(graph.launched)));
         }
         for (Runnable whenGone : graph.retained) {

@@ -86,8 +86,8 @@ final class SimulatedLinearMemory implements LinearMemory {
         });
     }
 
-    /// Returns the live device allocation that starts at an address. Anything else is reported as misuse and is
-    /// invalid.
+    /// Returns the live device allocation that starts at an address. If there is none, reports misuse and
+    /// fails with INVALID_VALUE.
     static Allocation liveAt(Machine machine, DriverCall call, int device, long address) {
         Allocation allocation = machine.space.allocationStartingAt(address);
         if (allocation == null || allocation.kind() == Mapping.Kind.HOST) {
@@ -200,7 +200,7 @@ final class SimulatedLinearMemory implements LinearMemory {
                     machine.space.anyMappingIn(memory.address(), memory.byteSize()),
                     CudaResult.HOST_MEMORY_ALREADY_REGISTERED);
             machine.spend(DriverCall.MEM_HOST_REGISTER, memory.byteSize());
-            // Work runs on the thread that moves the clock, so it needs a segment without the confinement.
+            // Work runs on the thread that moves the clock, so it needs an unconfined segment.
             pin(device, MemorySegment.ofAddress(memory.address()).reinterpret(memory.byteSize()));
         });
     }

@@ -183,7 +183,7 @@ final class SimulatedMemoryPools implements MemoryPools {
     }
 
     /// Frees pool memory by `cuMemFree`: does not wait, and acts like a free on the stream of the allocation,
-    /// except that the pool goes on counting the bytes as used (as seen on an H200).
+    /// except that the pool still counts the bytes as used (as seen on an H200).
     static void freeNow(Machine machine, Allocation allocation) {
         free(machine, allocation, java.util.Objects.requireNonNull(allocation.stream()));
         java.util.Objects.requireNonNull(allocation.pool()).countAsUsed(allocation.byteSize());

@@ -23,7 +23,7 @@ import java.util.stream.Stream;
 /// [Modules] over the model: a kernel runs as the Java function that is registered under its entry's name.
 final class SimulatedModules implements Modules {
     private static final String ENTRY = "\\.entry\\s+([\\w$]+)";
-    /// Limits of an H200: threads in a block, and shared bytes that a kernel gets without opting in for more.
+    /// Limits of an H200: threads in a block, and shared bytes of a kernel that does not opt in to more.
     private static final int MAX_THREADS = 1024;
     private static final int MAX_SHARED_BYTES = 48 << 10;
 
@@ -114,7 +114,7 @@ final class SimulatedModules implements Modules {
         return extent.x() > 0 && extent.y() > 0 && extent.z() > 0;
     }
 
-    /// Finds out what memory the kernel will use, and how long it will run.
+    /// Determines what memory the kernel will use, and how long it will run.
     private long prepare(Function function, KernelLaunch launch, List<AddressRange> uses) {
         try {
             uses.addAll(function.kernel().uses(launch));

@@ -93,7 +93,7 @@ final class SimulatedStreams implements Streams {
         });
     }
 
-    /// Orders nodes instead of work if a capture is concerned; returns false if none is.
+    /// Orders nodes instead of work if a capture is involved; returns false if none is.
     private boolean awaitsInCapture(StreamQueue stream, EventMark mark) {
         Capture own = machine.captures.of(stream);
         Capture marked = mark.capture;

@@ -26,8 +26,8 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
-/// [UnifiedMemory] over the model. It is native memory, since the host reads and writes it at its address. The
-/// model does not see the host's uses, so they move no pages.
+/// [UnifiedMemory] over the model. The memory is native, since the host reads and writes it at its address.
+/// The model does not see the host's accesses, so they move no pages.
 final class SimulatedUnifiedMemory implements UnifiedMemory {
     private static final long MAX_BYTES = 1L << 46;
     private static final long ALIGNMENT = 512;
@@ -97,7 +97,7 @@ final class SimulatedUnifiedMemory implements UnifiedMemory {
         });
     }
 
-    /// Takes the part of a range that lies in one mapping.
+    /// Receives the part of a range that lies in one mapping.
     private interface Part {
         void take(ManagedContents contents, long offset, long byteSize);
     }
@@ -106,7 +106,7 @@ final class SimulatedUnifiedMemory implements UnifiedMemory {
         for (long at = address; at < address + byteSize; ) {
             Mapping mapping = machine.space.mappingAt(at);
             if (mapping == null) {
-                return; // freed before the stream got here
+                return; // freed before the stream reached this work
             }
             long end = Math.min(address + byteSize, mapping.end());
             if (mapping.block().contents() instanceof ManagedContents managed) {

@@ -67,7 +67,7 @@ final class SimulatedVirtualMemory implements VirtualMemory {
                 machine.requireDevice(location.id());
             }
             if ((memory.handleTypes() & HandleType.FABRIC.bit()) != 0) {
-                // The answer of a machine without an IMEX channel.
+                // The result on a machine without an IMEX channel.
                 throw new DriverFailure(CudaResult.NOT_PERMITTED);
             }
             MemoryBudget budget = onDevice ? machine.device(location.id()).budget : null;
@@ -154,7 +154,7 @@ final class SimulatedVirtualMemory implements VirtualMemory {
             require(accessor.type() != MemoryLocation.Type.DEVICE
                     || (accessor.id() >= 0 && accessor.id() < machine.deviceCount()));
             List<Mapping> whole = wholeMappings(address, byteSize);
-            // An H200 refuses a hole at the end. It accepts one between mappings, and opens none after it.
+            // An H200 refuses a hole at the end. It accepts one in the middle, but sets no rights after it.
             require(!whole.isEmpty()
                     && whole.getFirst().address() == address
                     && whole.getLast().end() == address + byteSize);

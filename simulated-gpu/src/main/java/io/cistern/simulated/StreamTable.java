@@ -34,8 +34,8 @@ final class StreamTable {
     private final Map<Integer, StreamQueue> ends = new HashMap<>();
 
     private final Map<Thread, Map<Integer, StreamQueue>> perThread = new WeakHashMap<>();
-    /// Handles of streams that are gone. The next stream gets the latest of them, as with the driver: a program
-    /// that keeps a handle too long meets another stream.
+    /// Handles of streams that are gone. The next stream gets the latest of them, as with the driver: a
+    /// stale handle may refer to another stream.
     private final Deque<Long> freeHandles = new ArrayDeque<>();
 
     private long lastId = 6;
@@ -59,7 +59,7 @@ final class StreamTable {
         return stream;
     }
 
-    /// Returns a new queue that no program knows.
+    /// Returns a new queue without a handle.
     StreamQueue unnamed(int device) {
         return new StreamQueue(++lastId, device, false);
     }
@@ -95,7 +95,7 @@ final class StreamTable {
         return stream;
     }
 
-    /// Returns a stream whose last work follows all work that any stream of the device was given so far.
+    /// Returns a stream whose last work follows all work issued so far to any stream of the device.
     StreamQueue followAll(int device) {
         StreamQueue end = ends.computeIfAbsent(device, this::unnamed);
         List<Work> waits = new ArrayList<>();
@@ -111,7 +111,7 @@ final class StreamTable {
     /// Passes each stream of a device to an action after the host has waited for all their work, and drops the
     /// destroyed ones.
     ///
-    /// @return the ids of those
+    /// @return the ids of the dropped streams
     Set<Long> finished(int device, Consumer<StreamQueue> action) {
         for (StreamQueue stream : all) {
             if (stream.device() == device) {

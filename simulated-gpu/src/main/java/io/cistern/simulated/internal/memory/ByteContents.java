@@ -107,7 +107,7 @@ public final class ByteContents implements Contents {
         return Map.entry(from, made);
     }
 
-    /// Takes `[start, end)` out of the map. The caller fills the gap.
+    /// Removes `[start, end)` from the map. The caller fills the gap.
     private void cut(long start, long end) {
         Map.Entry<Long, Run> left = runs.floorEntry(start);
         long at = left.getKey();

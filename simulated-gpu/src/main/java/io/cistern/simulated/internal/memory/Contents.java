@@ -9,7 +9,7 @@ public interface Contents {
     /// Writes bytes.
     void write(long offset, byte[] source, int sourceOffset, int byteSize);
 
-    /// Passes a range to a sink in order; parts that are known to be patterns come as patterns.
+    /// Passes a range to a sink in order; parts that are known to be patterns are passed as patterns.
     void forEachRun(long offset, long byteSize, RunSink sink);
 
     /// Receives the runs of a range.

@@ -3,7 +3,7 @@ package io.cistern.simulated.internal.memory;
 import io.cistern.cuda.CudaResult;
 import java.io.Serial;
 
-/// A result other than success, on its way from the model to the facet, which turns it into a
+/// Carries a result other than success from the model to the facet, which turns it into a
 /// [io.cistern.cuda.CudaException] with call and arguments.
 public final class DriverFailure extends RuntimeException {
     @Serial

@@ -26,7 +26,7 @@ public final class FreeRanges {
         this.chunkBytes = chunkBytes;
     }
 
-    /// A range. Smaller ones come first; of equals, the one of lower order.
+    /// A range. Ranges are ordered by size, then by `order`.
     ///
     /// @param order its address or, in a pool, when it got its present extent; no two ranges have the same
     /// @param sequence in a pool, the stream's work that freed the latest part of it
@@ -70,7 +70,7 @@ public final class FreeRanges {
         return range;
     }
 
-    /// Takes out the neighbours of a range.
+    /// Removes the neighbours of a range.
     ///
     /// @return the range joined with them
     public Range joined(Range range) {
@@ -90,7 +90,7 @@ public final class FreeRanges {
         add(new Range(joined.address(), joined.byteSize()));
     }
 
-    /// Takes out a part of a range that is ordered by its address.
+    /// Removes part of a range that is ordered by its address.
     public void take(long address, long byteSize) {
         Range whole = remove(Objects.requireNonNull(holding(address, byteSize)));
         long end = address + byteSize;

@@ -15,7 +15,7 @@ public final class ManagedAdvice {
     private final BitSet readMostly = new BitSet();
     private final Map<MemoryLocation, BitSet> accessedBy = new LinkedHashMap<>();
 
-    /// A page is in the set of one place at most.
+    /// A page is in the set of at most one place.
     private final Map<MemoryLocation, BitSet> preferred = new HashMap<>();
 
     /// As above, for the last prefetches.

@@ -6,8 +6,8 @@ import org.jspecify.annotations.Nullable;
 
 /// The bytes of managed memory, and which of its pages are on a device.
 ///
-/// The bytes themselves stay in place; a simulated move only takes and gives device memory. Invariant: `home`
-/// has given `PAGE_BYTES` for each page in `resident`, which is empty without a home.
+/// The bytes themselves stay in place; a simulated move only takes and returns device memory. Invariant:
+/// `PAGE_BYTES` of `home` are taken for each page in `resident`, which is empty without a home.
 public final class ManagedContents implements Contents {
     public static final long PAGE_BYTES = 64 << 10;
 
@@ -24,8 +24,8 @@ public final class ManagedContents implements Contents {
         return advice;
     }
 
-    /// Moves the pages of a range to a device, as far as memory that can't move leaves room. Memory that is on
-    /// another device leaves that device completely; other pages of this memory leave if nothing else can.
+    /// Moves the pages of a range to a device until no room is left. All pages on another device leave it.
+    /// To make room, pages of other memory are evicted first, then pages of this memory.
     public void moveTo(MemoryBudget device, long offset, long length) {
         if (home != device) {
             end();
@@ -62,7 +62,7 @@ public final class ManagedContents implements Contents {
         Objects.requireNonNull(home).give(PAGE_BYTES);
     }
 
-    /// Moves pages that hold this many bytes to the host, the first ones first, as far as there are pages.
+    /// Moves pages that hold this many bytes to the host, in address order, until none is left.
     void evict(long wanted) {
         long left = wanted;
         for (int page = resident.nextSetBit(0); page >= 0 && left > 0; page = resident.nextSetBit(page)) {

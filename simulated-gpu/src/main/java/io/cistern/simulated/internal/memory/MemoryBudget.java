@@ -41,13 +41,13 @@ public final class MemoryBudget {
         return byteSize <= freeBytes() - heldBackBytes;
     }
 
-    /// Holds back bytes: they count as free, and nobody gets them.
+    /// Holds back bytes: they count as free, but can't be allocated.
     public void holdBack(long byteSize) {
         heldBackBytes = byteSize;
     }
 
-    /// Moves managed memory to the host until this much is free, as far as there is some; the most recently
-    /// used goes last.
+    /// Moves managed memory to the host, the least recently used first, until this much is free or none is
+    /// left.
     ///
     /// @param user the memory whose own pages stay; null for none
     public void makeRoom(long byteSize, @Nullable ManagedContents user) {

@@ -13,8 +13,8 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.Set;
 
-/// Native memory that the host reads and writes at its address: a mapped file that is deleted at once. Only the
-/// bytes that were written take room.
+/// Native memory that the host reads and writes at its address: a mapped file that is deleted at once. Only
+/// written pages take up space.
 ///
 /// @param memory begins at the requested alignment
 public record NativeRange(Arena arena, MemorySegment memory) {
@@ -40,14 +40,14 @@ public record NativeRange(Arena arena, MemorySegment memory) {
     }
 
     /// Maps bytes of a file, which grows if it ends before them. An interrupt closes the channel that maps, so the file
-    /// is mapped once more; the interrupt stays pending. The driver knows no interrupts.
+    /// is mapped once more; the interrupt stays pending. The driver ignores interrupts.
     static MemorySegment map(Path file, MapMode mode, long offset, long byteSize, Arena arena) throws IOException {
         Set<OpenOption> options = mode.equals(MapMode.READ_ONLY)
                 ? Set.of(StandardOpenOption.READ)
                 : Set.of(StandardOpenOption.READ, StandardOpenOption.WRITE);
         boolean interrupted = false;
         try {
-            while (true) { // each round takes another interrupt
+            while (true) { // each iteration absorbs another interrupt
                 interrupted |= Thread.interrupted();
                 try (FileChannel channel = FileChannel.open(file, options)) {
                     return channel.map(mode, offset, byteSize, arena);

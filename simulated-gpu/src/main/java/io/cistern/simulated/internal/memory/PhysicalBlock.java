@@ -32,7 +32,7 @@ public final class PhysicalBlock {
         return new PhysicalBlock(byteSize, MemoryLocation.device(device), 0, new ByteContents(byteSize), budget);
     }
 
-    /// Makes managed memory, which takes from a device's budget only the pages that are there.
+    /// Creates managed memory, which takes from a device's budget only the pages that reside there.
     public static PhysicalBlock managed(int device, long byteSize, Contents bytes) {
         return new PhysicalBlock(byteSize, MemoryLocation.device(device), 0, new ManagedContents(bytes), null);
     }
@@ -57,7 +57,7 @@ public final class PhysicalBlock {
         return contents;
     }
 
-    /// Returns the handle that programs have, or 0.
+    /// Returns the handle that programs hold, or 0.
     public long handle() {
         return handle;
     }

@@ -21,7 +21,7 @@ import org.jspecify.annotations.Nullable;
 /// 0       8    16            24                  a file without a name, mapped by all
 /// magic   id   last record   last that passed
 /// ```
-/// 1. To record, a GPU takes the next number. When the stream gets there, the number has passed.
+/// 1. To record, a GPU takes the next number. When the stream reaches the record, the number has passed.
 /// 2. To wait, a GPU waits until the last number taken has passed. The records of a process that is killed
 ///    never pass, as on an H200; a driver that is closed lets its own records pass.
 /// 3. The handle names the file as `/proc` does, by process and descriptor. The id says whether it is still
@@ -64,8 +64,8 @@ public final class SharedEvent implements AutoCloseable {
         }
     }
 
-    /// Opens the event of a [handle][#handle]. Fails with INVALID_VALUE if the event is gone, or the bytes are
-    /// no handle.
+    /// Opens the event of a [handle][#handle]. Fails with INVALID_VALUE if the event is gone, or the bytes
+    /// are not a handle.
     public static SharedEvent of(byte[] handle) {
         ByteBuffer named = ByteBuffer.wrap(handle);
         DriverFailure.require(named.getLong() == MAGIC);
@@ -85,7 +85,8 @@ public final class SharedEvent implements AutoCloseable {
         return NativeRange.map(path, MapMode.READ_WRITE, 0, BYTES, Arena.ofAuto());
     }
 
-    /// Returns a handle for another process. Fails with INVALID_HANDLE if the event is another process's.
+    /// Returns a handle for another process. Fails with INVALID_HANDLE if the event belongs to another
+    /// process.
     public byte[] handle() {
         if (descriptor == null) {
             throw new DriverFailure(CudaResult.INVALID_HANDLE);

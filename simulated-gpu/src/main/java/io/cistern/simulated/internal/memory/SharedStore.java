@@ -19,7 +19,7 @@ import java.util.SplittableRandom;
 /// magic   id   (unused)      the pool's range of addresses, as far as it was backed yet
 /// ```
 /// The file has holes where nothing was written; the written bytes take host memory, unlike other simulated
-/// memory. Guarded by the machine's lock; two processes that access it at once must order that themselves.
+/// memory. Guarded by the machine's lock; two processes that access it at once must synchronise.
 ///
 /// @param id a number that no other store has
 public record SharedStore(Descriptor descriptor, long id) implements AutoCloseable {
@@ -65,7 +65,7 @@ public record SharedStore(Descriptor descriptor, long id) implements AutoCloseab
         return run(() -> descriptor.duplicate().number());
     }
 
-    /// Returns whether a range lies in the part that was backed yet.
+    /// Returns whether a range lies in the part that is backed so far.
     public boolean contains(long offset, long byteSize) {
         return run(() ->
                 offset >= 0 && byteSize > 0 && offset <= Files.size(pathOf(descriptor.number())) - DATA - byteSize);

@@ -148,7 +148,7 @@ final class IdlePoolMemory {
         return true;
     }
 
-    /// Gives idle pages back, highest first, as long as at least `keepBytes` stay reserved.
+    /// Releases idle pages, highest first, while at least `keepBytes` stay reserved.
     int releaseDownTo(long keepBytes) {
         int released = 0;
         Long page = Long.compareUnsigned(reservedBytes(), keepBytes) <= 0 || pages.isEmpty() ? null : pages.last();

@@ -26,8 +26,8 @@ import org.jspecify.annotations.Nullable;
 
 /// A stream-ordered memory pool, which places blocks and takes pages as an H200 with driver 580 does.
 ///
-/// A block is the head of the smallest free range that holds it, the oldest one among equals. It is looked for
-/// in this order:
+/// A block is the head of the smallest free range that holds it, the oldest one among equals. The pool
+/// searches in this order:
 ///
 /// 1. in memory that its own stream freed, whether or not the free has happened;
 /// 2. in idle memory that has its pages;
@@ -39,9 +39,9 @@ import org.jspecify.annotations.Nullable;
 ///    memory.
 ///
 /// Memory that a stream freed merges with neighbours that the same stream freed, and idle memory with all idle
-/// neighbours. A synchronisation of the host makes the frees that it waited for idle. Then idle pages go back
-/// to the device, highest address first, while more than the threshold is reserved. Trimming does the same with
-/// its own limit.
+/// neighbours. A synchronisation of the host makes the frees that it waited for idle. Then idle pages are
+/// returned to the device, highest address first, while more than the threshold is reserved. Trimming does
+/// the same with its own limit.
 ///
 /// Invariant: `used = Σ bytes asked for of live blocks and of those that `cuMemFree` took`. Guarded by the
 /// machine's lock.
@@ -70,7 +70,7 @@ public final class PoolSimulation {
     private long usedHigh;
     private boolean destroyed;
 
-    /// Its memory if other processes see it, made when first needed, or that of another process.
+    /// The memory that other processes see, created on first use, or that of another process.
     private @Nullable SharedStore store;
 
     private boolean isImported;
@@ -117,7 +117,7 @@ public final class PoolSimulation {
         return address;
     }
 
-    /// Takes memory back in stream order; the stream's latest work is the free.
+    /// Frees memory in stream order; the stream's latest work is the free.
     public void free(long address, long byteSize, StreamQueue stream) {
         long rounded = LinearPlacement.roundUp(byteSize, UNIT_BYTES);
         live--;
@@ -126,7 +126,7 @@ public final class PoolSimulation {
         ranges.add(ranges.joined(new FreeRanges.Range(address, rounded, idle.nextOrder(), stream.issued())));
     }
 
-    /// Adds bytes to the used ones that are no longer live.
+    /// Counts bytes as used that are no longer live.
     public void countAsUsed(long byteSize) {
         used += byteSize;
     }
@@ -207,14 +207,14 @@ public final class PoolSimulation {
         return address;
     }
 
-    /// Reacts to a synchronisation of the host: the frees that it covers become idle, and pages over the
-    /// threshold go back.
+    /// Reacts to a synchronisation of the host: the memory of the frees that it covers becomes idle, and
+    /// pages over the threshold are released.
     public int synchronised(StreamClock hostClock) {
         makeIdle((owner, sequence) -> hostClock.covers(owner, sequence));
         return releaseDownTo(destroyed ? 0 : threshold);
     }
 
-    /// Gives idle pages back, highest first, as long as at least `keepBytes` stay reserved.
+    /// Releases idle pages, highest first, while at least `keepBytes` stay reserved.
     public int releaseDownTo(long keepBytes) {
         return idle.releaseDownTo(keepBytes);
     }
@@ -282,7 +282,7 @@ public final class PoolSimulation {
         return store;
     }
 
-    /// Lets its store go; mappings of it stay.
+    /// Closes its store; mappings of it remain.
     public void closeStore() {
         if (store != null) {
             store.close();
@@ -293,7 +293,7 @@ public final class PoolSimulation {
         destroyed = true;
     }
 
-    /// Returns whether the pool is destroyed and nothing of it is left.
+    /// Returns whether the pool is destroyed and all its memory is released.
     public boolean gone() {
         return destroyed && live == 0 && reserved() == 0;
     }

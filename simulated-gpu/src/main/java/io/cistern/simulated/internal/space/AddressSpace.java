@@ -10,7 +10,7 @@ import java.util.NavigableMap;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
-/// Keeps all addresses of a machine: one space for all devices, as with unified addressing.
+/// Manages all addresses of a machine: one space for all devices, as with unified addressing.
 ///
 /// ```
 /// 0x0200_0000_0000      0x5000_0000_0000          0x7000_0000_0000      0x7e00_0000_0000
@@ -105,12 +105,12 @@ public final class AddressSpace {
         mapping.block().unmapped();
     }
 
-    /// Adds a live allocation. Its number differs from all others.
+    /// Adds a live allocation, with a unique number.
     public void add(Mapping.Kind kind, long address, long byteSize, int device, @Nullable PoolSimulation pool) {
         add(kind, address, byteSize, device, pool, null);
     }
 
-    /// Adds a live allocation that was made on a stream, after the work that the stream has so far.
+    /// Adds a live allocation that was made on a stream, after the work issued to it so far.
     public void add(
             Mapping.Kind kind,
             long address,

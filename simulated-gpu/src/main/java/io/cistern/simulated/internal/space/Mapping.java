@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
 /// Physical memory at an address, with the access rights to it. One block may have several mappings (aliases).
 ///
 /// @param kind the call family that made it
-/// @param bufferId a number that no other mapping of its own has
+/// @param bufferId a unique number if a program made the mapping itself, else 0
 /// @param sharedRights the rights, if they are kept elsewhere: with a device's peers, or with a pool
 /// @param uses its last use by each stream
 public record Mapping(

@@ -6,7 +6,7 @@ import java.util.Map;
 import java.util.function.BiPredicate;
 import org.jspecify.annotations.Nullable;
 
-/// Keeps the last use of some memory by each stream. The common case of one stream needs no map.
+/// Keeps the last use of a piece of memory by each stream. The common case of one stream needs no map.
 public final class UseMarks {
     private @Nullable StreamQueue first;
     private long firstSequence;

@@ -5,6 +5,6 @@ public interface Gate {
     /// Called when the stream has reached the work.
     default void begin() {}
 
-    /// Returns whether the work still can't end; asked repeatedly.
+    /// Returns whether the work still can't end; polled repeatedly.
     boolean isClosed();
 }

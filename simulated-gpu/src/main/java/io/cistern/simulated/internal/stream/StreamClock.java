@@ -35,7 +35,7 @@ public final class StreamClock {
         other.sequences.forEach((stream, sequence) -> sequences.merge(stream, sequence, Math::max));
     }
 
-    /// Drops what is known of streams that are [forgotten][StreamQueue#isForgotten].
+    /// Drops the entries of streams that are [forgotten][StreamQueue#isForgotten].
     public void forget(Set<Long> streamIds) {
         sequences.keySet().removeAll(streamIds);
     }

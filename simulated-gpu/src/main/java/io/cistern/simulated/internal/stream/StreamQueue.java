@@ -55,7 +55,7 @@ public final class StreamQueue {
         destroyed = true;
     }
 
-    /// Notes that the host has waited for all its work, and that no more comes.
+    /// Records that the host has waited for all its work, and that no more will follow.
     public void forget() {
         forgotten = true;
         clock.clear();
