@@ -10,7 +10,7 @@ module io.cistern.observability {
     requires static org.jspecify;
     requires static pickle; // for snapshots that PyTorch's tools open
     requires com.fasterxml.jackson.core;
-    requires java.sql; // the pickle library needs it, without declaring it
+    requires java.sql; // the pickle library needs it, but does not declare it
     requires jdk.jfr;
     requires transitive io.cistern.api;
     requires transitive java.management;

@@ -4,11 +4,11 @@ import io.cistern.diagnostics.MemoryEvent;
 import java.util.HashSet;
 import java.util.Set;
 
-/// Says how many events a [MemoryHistory] keeps, of which kinds, and whether with call stacks.
+/// Sets how many events a [MemoryHistory] keeps, of which kinds, and whether with call stacks.
 ///
 /// @param capacity events kept for each device, 1 to 2^28; rounded up to a power of two. Each event takes
-///     memory of the Java heap, several times as much with its stack. The garbage collector copies the
-///     events that are kept, so a larger capacity makes each event slower
+///     Java heap, several times as much with a stack. The garbage collector copies the events that are
+///     kept, so a larger capacity makes each event slower
 /// @param stacks whether to record the call stack of events, which makes each of them slower
 /// @param stacksOfAllocationsOnly with `stacks`: whether only allocations get a stack
 /// @param leftOut kinds of events that are not recorded, such as [MemoryEvent.ScopeEntered]

@@ -38,8 +38,8 @@ public record MemoryFigures(long nanoTime, List<OfDevice> devices) {
     /// @param device the device's ordinal
     /// @param name the driver's name for the device; empty if the driver fails to report it
     /// @param totalBytes the size of the device's memory
-    /// @param freeBytes bytes that no process uses, as the driver reports; unknown while this process does not use
-    ///     the device, because asking would cost memory there
+    /// @param freeBytes bytes that no process uses, as the driver reports; unknown while this process does
+    ///     not use the device, because a query would take memory there
     /// @param allocators the allocators and pools that are open or still have live blocks, in
     ///     the order of opening
     public record OfDevice(int device, String name, long totalBytes, long freeBytes, List<OfAllocator> allocators) {}
@@ -47,14 +47,14 @@ public record MemoryFigures(long nanoTime, List<OfDevice> devices) {
     /// Holds the figures of one allocator on one device: see [AllocatorStatistics] and [MemoryStatistics].
     ///
     /// @param id the allocator's number among those with the same name and pool, from 1; it stays the same
-    ///     as long as the same allocators are open
+    ///     while the same allocators are open
     /// @param name the allocator's spec
     /// @param pool the pool's tag, or the pool's number if it has no tag; empty if the allocator belongs to
     ///     no pool
     /// @param current whether it is the current allocator of the device
     /// @param liveBlocks live blocks
     /// @param allocations allocations since the totals were last reset, or since the allocator was opened
-    /// @param frees frees since the same moment
+    /// @param frees frees in the same period
     /// @param requestedBytes bytes requested for the live blocks
     /// @param requestedPeakBytes the highest value of `requestedBytes` since the peaks were last reset, or
     ///     since the allocator was opened

@@ -115,9 +115,9 @@ public final class MemoryHistory implements AutoCloseable {
         registration = memory.listeners().onEvent(next::add);
     }
 
-    /// Sets a text of the program's own for the calling thread, such as the number of a request. Each event
-    /// that the thread causes from now on is recorded with the text. A snapshot in PyTorch's format has it
-    /// as `user_metadata`.
+    /// Sets a text for the calling thread, such as the number of a request. It is recorded with each event
+    /// that the thread causes from now on, and appears as `user_metadata` in a snapshot in PyTorch's
+    /// format.
     ///
     /// @param text empty for none
     public void text(String text) {
@@ -195,7 +195,7 @@ public final class MemoryHistory implements AutoCloseable {
         stop();
     }
 
-    /// Keeps the last events of one device, or those of no device. A new event replaces the oldest.
+    /// Keeps the last events of one device, or of no single device. A new event replaces the oldest.
     ///
     /// **Threads.** Any; a writer claims a place with one atomic instruction and never waits.
     private static final class Ring {

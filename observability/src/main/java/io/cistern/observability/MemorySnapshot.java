@@ -24,7 +24,7 @@ import java.util.OptionalLong;
 ///
 /// **How exact.** Other threads may allocate while a snapshot is taken. So each segment is consistent in
 /// itself, but different segments may show different moments. Blocks have their stream, thread, age and
-/// site if the history or the [leak level][io.cistern.diagnostics.LeakLevel] knows them.
+/// site if the history or the [leak level][io.cistern.diagnostics.LeakLevel] records them.
 ///
 /// **Threads.** Immutable. Any thread may take a snapshot, even in an
 /// [observer][io.cistern.Listeners#onEvent].
@@ -32,7 +32,7 @@ import java.util.OptionalLong;
 /// @param takenAt when the snapshot was taken
 /// @param reason why the snapshot was taken, in words: `on demand`, `out of memory`, `peak of a replay`
 /// @param settings the `cistern.…` properties and `CISTERN_…` variables that are set, by name
-/// @param driver the driver, in words
+/// @param driver a description of the driver
 /// @param devices the devices that this process uses, without those whose free memory the driver fails to report
 /// @param allocators the figures of allocators and pools, one entry for each device on which any
 ///     figure is not 0
@@ -76,7 +76,7 @@ public record MemorySnapshot(
     /// @param address its first address
     /// @param byteSize its length in bytes
     /// @param stream the stream that its idle blocks serve; empty if unknown, or if they serve any stream
-    /// @param expandable whether it lies in a larger range of addresses where it can grow
+    /// @param expandable whether it can grow inside a larger range of addresses
     /// @param reported true if the allocator reported it as a segment; false if it is a single block outside all
     ///     reported segments, live or kept by a graph
     /// @param blocks its blocks by address
@@ -115,7 +115,7 @@ public record MemorySnapshot(
             List<StackTraceElement> site,
             Optional<String> graph) {}
 
-    /// Says what a block is used for.
+    /// The uses of a block.
     public enum State {
         /// The program owns it.
         LIVE,

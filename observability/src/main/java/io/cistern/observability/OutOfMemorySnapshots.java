@@ -14,7 +14,8 @@ import java.util.concurrent.atomic.AtomicInteger;
 /// Writes a [snapshot][MemorySnapshot] to a folder when a request fails, for lack of memory or because of a
 /// limit, up to a given number of files: `cistern-oom-PID-1.json`, `-2.json`, …
 ///
-/// The thread whose request fails writes the file before it gets the exception. Failures to write are logged.
+/// The thread whose request fails writes the file before it receives the exception. Failures to write are
+/// logged.
 ///
 /// **Threads.** Any.
 public final class OutOfMemorySnapshots {

@@ -28,7 +28,7 @@ import java.util.OptionalLong;
 /// a missing stream of a segment, pool, history or refusal is null. Frames are kept in one table, because
 /// many blocks share them.
 ///
-/// **Threads.** Belongs to one thread.
+/// **Threads.** Not thread-safe.
 public final class JsonWriter {
     static final int VERSION = 1;
 
@@ -257,7 +257,7 @@ public final class JsonWriter {
         json.writeEndObject();
     }
 
-    /// @param fields texts, numbers and truth values
+    /// @param fields strings, numbers and booleans
     private void writeFields(Map<String, ?> fields) throws IOException {
         for (Map.Entry<String, ?> field : fields.entrySet()) {
             json.writePOJOField(field.getKey(), field.getValue());

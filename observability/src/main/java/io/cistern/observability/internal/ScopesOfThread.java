@@ -5,10 +5,11 @@ import java.util.Deque;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/// Holds the scopes that a thread is in, as far as its events tell, the innermost first. Scopes that carried code left
-/// open ended without an event: they count until a scope around them ends, or until there are too many.
+/// Holds the scopes that a thread is in according to its events, the innermost first. Scopes that carried
+/// code left open end without an event: they count until an enclosing scope ends, or until there are too
+/// many.
 ///
-/// **Threads.** Belongs to one thread.
+/// **Threads.** Not thread-safe.
 public final class ScopesOfThread<T> {
     private static final int MOST = 64;
 
@@ -17,7 +18,7 @@ public final class ScopesOfThread<T> {
 
     private record Entered<T>(String allocator, T mark) {}
 
-    /// @param ended takes the mark of each scope that has ended
+    /// @param ended receives the mark of each scope that has ended
     public ScopesOfThread(Consumer<T> ended) {
         this.ended = ended;
     }
@@ -30,7 +31,8 @@ public final class ScopesOfThread<T> {
         inside.push(new Entered<>(allocator, mark));
     }
 
-    /// Leaves the innermost scope of an allocator and those within it. A scope whose start is unknown is ignored.
+    /// Leaves the innermost scope of an allocator and the scopes inside it. Ignores a scope that was not
+    /// entered.
     public void leave(String allocator) {
         if (inside.stream().anyMatch(scope -> scope.allocator.equals(allocator))) {
             Entered<T> left;
@@ -41,7 +43,7 @@ public final class ScopesOfThread<T> {
         }
     }
 
-    /// Returns the allocator of the innermost scope; null outside all.
+    /// Returns the allocator of the innermost scope, or null if there is none.
     public @Nullable String innermost() {
         Entered<T> scope = inside.peek();
         return scope == null ? null : scope.allocator;

@@ -35,27 +35,27 @@ import java.util.Set;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
-/// Puts a snapshot together from the segments that allocators report, the framework's records of live
-/// blocks, and the history.
+/// Assembles a snapshot from the segments that allocators report, the framework's records of live blocks,
+/// and the history.
 ///
 /// 1. Collect the live blocks of all allocators, and those that graphs keep, by address.
-/// 2. Collect the segments that allocators report. Adaptors report those of the allocator below too, so
-///    each is taken once.
+/// 2. Collect the segments that allocators report. Adaptors also report those of the allocator below, so
+///    duplicates are dropped.
 /// 3. In a segment, a block that is handed out is live if a live block lies in it, and waits if a graph keeps
-///    it; else a thread's cache has it.
+///    it; else a thread's cache holds it.
 /// 4. Add each of these blocks outside all segments as a segment of its own.
 ///
-/// **Threads.** Belongs to one thread.
+/// **Threads.** Not thread-safe.
 public final class SnapshotMaker {
     private final DeviceMemory memory;
     private final Optional<History> history;
 
-    /// The moment of the snapshot on both clocks, read before the work, which takes a while.
+    /// The moment of the snapshot on both clocks, read before the work begins.
     private final Instant takenAt = Instant.now();
 
     private final long now = System.nanoTime();
 
-    /// The allocation event of each block that the history knows, by address.
+    /// The allocation event of each block in the history, by address.
     private final Map<Long, HistoryEntry> births = new HashMap<>();
 
     /// The scope in which each such block was allocated, by address; absent if there was none.
@@ -118,7 +118,7 @@ public final class SnapshotMaker {
 
     private Optional<Device> device(int device) {
         CudaDriver driver = memory.driver();
-        if (!driver.devices().isUsed(device)) { // asking would cost memory there
+        if (!driver.devices().isUsed(device)) { // a query would take memory there
             return Optional.empty();
         }
         var info = driver.memory().info(device);
@@ -251,7 +251,7 @@ public final class SnapshotMaker {
                 allocator, device, only.address(), only.byteSize(), OptionalLong.empty(), false, false, List.of(only));
     }
 
-    /// Describes a block from the history if it knows the block, else from the leak level's records.
+    /// Describes a block from the history if it contains the block, else from the leak level's records.
     private Block live(long address, long byteSize, LiveBlock block) {
         HistoryEntry birth = births.get(block.address());
         if (birth != null && birth.event() instanceof MemoryEvent.Allocated allocated) {

@@ -25,14 +25,14 @@ import net.razorvine.pickle.Pickler;
 /// |---|---|
 /// | `active_allocated`, `active_pending_free`, `inactive` | live, waiting, idle or in a thread's cache |
 /// | `free_requested` and `free_completed` together | freed; a deferred free has the second when it completes |
-/// | `segment_alloc`, `segment_free` | memory that an allocator obtained and gave back |
+/// | `segment_alloc`, `segment_free` | memory that an allocator obtained and released |
 /// | `segment_pool_id` `(0, n)` | the n-th allocator or pool; `(0, 0)` is the first |
-/// | `is_expandable` | memory in a larger range of addresses where it can grow |
+/// | `is_expandable` | memory that can grow inside a larger range of addresses |
 /// | `external_annotations` | the program's annotations |
 ///
 /// Trims, swaps, scopes and waits have no counterpart there.
 ///
-/// **Threads.** Belongs to one thread.
+/// **Threads.** Not thread-safe.
 public final class TorchPickle {
     private static final String NO_CONTEXT = "N/A";
     private static final long SMALL_BYTES = 1 << 20;
@@ -42,8 +42,8 @@ public final class TorchPickle {
     /// The number of each allocator, by name.
     private final Map<String, Integer> poolNumbers = new HashMap<>();
 
-    /// One list for each site and one map for each frame, since many blocks share them. The pickle has each
-    /// object once.
+    /// One list for each site and one map for each frame, since many blocks share them. The pickle contains
+    /// each object once.
     private final Map<List<StackTraceElement>, List<Map<String, Object>>> sites = new HashMap<>();
 
     private final Map<StackTraceElement, Map<String, Object>> frames = new HashMap<>();

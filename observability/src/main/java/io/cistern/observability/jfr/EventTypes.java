@@ -57,7 +57,7 @@ final class EventTypes {
 
     @Name("cistern.SegmentReleased")
     @Label("Segment Released")
-    @Description("An allocator gave memory back to the driver, or unmapped pages")
+    @Description("An allocator released memory to the driver, or unmapped pages")
     @StackTrace(true)
     static final class SegmentReleased extends OfAddresses {}
 
@@ -72,7 +72,7 @@ final class EventTypes {
 
     @Name("cistern.Trim")
     @Label("Trim")
-    @Description("An allocator gave idle memory back to the driver because it was asked to")
+    @Description("An allocator released idle memory to the driver on request")
     @StackTrace(true)
     static final class Trim extends OfAllocator {
         @Label("Bytes to Keep")
@@ -105,7 +105,7 @@ final class EventTypes {
         String step;
 
         @Label("Bytes Reclaimed")
-        @Description("As far as the step knows")
+        @Description("If known to the step")
         @DataAmount
         long reclaimedBytes;
 
@@ -137,7 +137,7 @@ final class EventTypes {
         long totalBytes;
 
         @Label("Reserved")
-        @Description("What the allocator holds from the driver")
+        @Description("Bytes that the allocator holds from the driver")
         @DataAmount
         long reservedBytes;
 
@@ -251,7 +251,7 @@ final class EventTypes {
         long freeBytes;
 
         @Label("Reserved")
-        @Description("What the allocators hold from the driver, if they report it")
+        @Description("Bytes that the allocators hold from the driver, if they report it")
         @DataAmount
         long reservedBytes;
 

@@ -18,9 +18,9 @@ import jdk.jfr.FlightRecorder;
 ///
 /// | event | when |
 /// |---|---|
-/// | `cistern.SegmentAcquired`, `.SegmentReleased` | an allocator got memory from the driver, or gave it back |
+/// | `cistern.SegmentAcquired`, `.SegmentReleased` | an allocator obtained driver memory, or released it |
 /// | `cistern.PageMoved` | an allocator uses a page at another address |
-/// | `cistern.Trim` | idle memory was given back on request |
+/// | `cistern.Trim` | idle memory was released on request |
 /// | `cistern.ReclaimStep` | a request found no memory, and a reclaim step was tried |
 /// | `cistern.OutOfMemory` | a request failed |
 /// | `cistern.SlowAllocation` | an allocation took at least the event's setting `slowerThan` (1 ms) |

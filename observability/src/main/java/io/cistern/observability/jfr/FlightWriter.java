@@ -10,7 +10,7 @@ import jdk.jfr.Recording;
 import jdk.jfr.RecordingState;
 import org.jspecify.annotations.Nullable;
 
-/// Observes one device memory while somebody uses it and a recording runs.
+/// Observes one device memory while the writer has users and a recording runs.
 ///
 /// **Threads.** Any.
 final class FlightWriter implements AutoCloseable, FlightRecorderListener {
@@ -63,7 +63,7 @@ final class FlightWriter implements AutoCloseable, FlightRecorderListener {
         follow();
     }
 
-    /// Records leaks when the device memory closes, because nobody will free its live blocks any more.
+    /// Records leaks when the device memory closes, because its live blocks will never be freed.
     @Override
     public void close() {
         boolean used;
@@ -82,9 +82,9 @@ final class FlightWriter implements AutoCloseable, FlightRecorderListener {
         follow();
     }
 
-    /// Starts or stops observing as recordings come and go. It asks the recorder without holding a lock of
-    /// ours, because the recorder may call under its own lock. An answer may be outdated when this thread acts
-    /// on it, so it asks again if another change came meanwhile.
+    /// Starts or stops observing as recordings start and stop. Queries the recorder without holding our
+    /// lock, because the recorder may call us under its own. The answer may be outdated by the time this
+    /// thread acts on it, so the query is repeated after another change.
     private void follow() {
         int seen;
         do {

@@ -11,8 +11,8 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import jdk.jfr.SettingControl;
 
-/// A setting that is a quantity. If several recordings set it, the least value applies; a text that does not
-/// parse is ignored.
+/// A setting that is a quantity. If several recordings set it, the smallest value applies; a text that does
+/// not parse is ignored.
 abstract class LeastSetting extends SettingControl {
     private final String usual;
     private String value;
@@ -78,7 +78,7 @@ abstract class LeastSetting extends SettingControl {
         }
     }
 
-    /// The setting for the least duration of an allocation that is written, such as `1 ms` or `200 us`.
+    /// The setting for the minimum duration of an allocation that is recorded, such as `1 ms` or `200 us`.
     static final class SlowerThan extends LeastSetting {
         private static final Pattern FORM = Pattern.compile("(\\d{1,9})\\s*(ns|us|ms|s|m)");
         private static final Map<String, TimeUnit> UNITS = Map.of(

@@ -28,12 +28,13 @@ public interface DeviceMemoryMXBean {
     /// @throws IndexOutOfBoundsException if there is no such device
     String memorySummary(int device);
 
-    /// Gives idle memory of all allocators on a device back to the driver: see [io.cistern.DeviceMemory#trim].
+    /// Releases idle memory of all allocators on a device to the driver: see
+    /// [io.cistern.DeviceMemory#trim].
     ///
     /// @param keepBytes bytes that may stay reserved, at least 0
-    /// @param wait whether to wait for running work first, so that the memory that this work uses can go
-    ///     back, too
-    /// @return the bytes given back
+    /// @param wait whether to wait for running work first, so that the memory that this work uses can be
+    ///     released, too
+    /// @return the bytes released
     /// @throws IllegalArgumentException if `keepBytes` is negative
     /// @throws IndexOutOfBoundsException if there is no such device
     long trim(int device, long keepBytes, boolean wait);

@@ -14,7 +14,7 @@ import java.util.function.ObjIntConsumer;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
-/// Answers the bean's calls from a device memory.
+/// Implements the bean for a device memory.
 final class MemoryBean implements DeviceMemoryMXBean {
     private final DeviceMemory memory;
 

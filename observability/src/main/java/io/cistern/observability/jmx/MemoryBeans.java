@@ -49,7 +49,7 @@ public final class MemoryBeans {
             return beans.add(registered(new MemoryBean(memory), name));
         } catch (JMException | RuntimeException refused) {
             System.getLogger(MemoryBeans.class.getName())
-                    .log(Level.WARNING, "device memory can't be seen through JMX", refused);
+                    .log(Level.WARNING, "device memory is not visible through JMX", refused);
             return () -> {};
         }
     }
@@ -92,7 +92,7 @@ public final class MemoryBeans {
             try {
                 ManagementFactory.getPlatformMBeanServer().unregisterMBean(name);
             } catch (InstanceNotFoundException gone) {
-                // Somebody else removed it.
+                // Other code has removed it.
             } catch (JMException | RuntimeException refused) {
                 System.getLogger(MemoryBeans.class.getName()).log(Level.WARNING, name + " stays registered", refused);
             }
