@@ -22,7 +22,7 @@ import org.jspecify.annotations.Nullable;
 /// Decides which contents plug-ins may have, by a list of SHA-256 digests in the format of `sha256sum`; names
 /// in the list are ignored. Without a list all contents are allowed; if the list can't be read, none are.
 ///
-/// @param source where the list was named, for people
+/// @param source where the list was named, for messages
 /// @param digests the allowed digests in lower-case hexadecimal; null allows all
 /// @param problem the reason why the list can't be used
 record AllowedDigests(String source, @Nullable Set<String> digests, Optional<String> problem) {
@@ -82,7 +82,7 @@ record AllowedDigests(String source, @Nullable Set<String> digests, Optional<Str
         try {
             return HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(bytes));
         } catch (NoSuchAlgorithmException e) {
-            throw new IllegalStateException(e); // every Java has it
+            throw new IllegalStateException(e); // every JVM provides it
         }
     }
 }

@@ -4,8 +4,8 @@ import java.nio.charset.StandardCharsets;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/// The SHA-256 of a plug-in's contents, computed when it is first needed. The first digest of a process takes
-/// Java long, and a program without a list of allowed digests needs none.
+/// The SHA-256 of a plug-in's contents, computed when it is first needed. The first digest of a process is
+/// slow, and a program without a list of allowed digests needs none.
 ///
 /// **Threads.** Any.
 final class Digest {
@@ -17,7 +17,7 @@ final class Digest {
 
     private @Nullable String hex;
 
-    /// @param jars the contents of one JAR or several, which nobody changes
+    /// @param jars the contents of one or more JARs, which must not change
     Digest(List<byte[]> jars) {
         this.jars = List.copyOf(jars);
     }

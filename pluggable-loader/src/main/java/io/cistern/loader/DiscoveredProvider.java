@@ -15,11 +15,11 @@ import org.jspecify.annotations.Nullable;
 /// Invariant: `provider` is empty exactly when `problem` is not.
 ///
 /// @param <P> the provider's type
-/// @param kind the kind of thing that it provides
+/// @param kind the kind of object that it provides
 /// @param className its class, or the services file that should have named one
 /// @param place the JAR, folder or module that it came from
 /// @param digest the digest of that place, if it is a plug-in
-/// @param claim the name that it claims, empty if it could not say
+/// @param claim the name that it claims, empty if it reported none
 /// @param priority its priority
 /// @param provider the provider that serves requests
 /// @param problem why it can't be used, worded to follow its name: `is built for …`, `fails to load: …`
@@ -32,7 +32,7 @@ record DiscoveredProvider<P>(
         int priority,
         Optional<P> provider,
         Optional<String> problem) {
-    /// @param raw the provider; it gets wrapped in its service's checks
+    /// @param raw the provider, to be wrapped in its service's checks
     static <P> DiscoveredProvider<P> sound(
             Service<P> service, String className, String place, String name, int priority, P raw) {
         DiscoveredProvider<P> self = new DiscoveredProvider<>(
@@ -58,7 +58,8 @@ record DiscoveredProvider<P>(
         return new DiscoveredProvider<>(kind, className, place, digestThen, claim, priority, providerThen, problemThen);
     }
 
-    /// Returns this provider with a problem that only shows beside others; a problem of its own stays.
+    /// Returns this provider with a problem that arises only beside other providers, unless it already has
+    /// one.
     DiscoveredProvider<P> refused(String why) {
         return problem.isPresent() ? this : with(digest, Optional.empty(), Optional.of(why));
     }
@@ -67,8 +68,8 @@ record DiscoveredProvider<P>(
         return className.startsWith("io.cistern.");
     }
 
-    /// Returns this provider as one of a plug-in. If the class is Cistern's, the result names the plug-in's
-    /// place as well: the class itself comes from the program, even if the plug-in also names it.
+    /// Returns this provider as one of a plug-in. The result names the plug-in's place, even if the class
+    /// is Cistern's and so comes from the program.
     DiscoveredProvider<P> of(Plugin plugin) {
         String home = plugin.place().toString();
         return new DiscoveredProvider<>(
@@ -82,12 +83,12 @@ record DiscoveredProvider<P>(
                 problem);
     }
 
-    /// Returns its origin, for people: for a plug-in, its place with its digest.
+    /// Returns its origin for messages: for a plug-in, its place with its digest.
     String origin() {
         return digest.isPresent() ? Digest.origin(place, digest.get().hex()) : place;
     }
 
-    /// Returns its name, or its class's name if it could not say one.
+    /// Returns its name, or its class's name if it reported none.
     String name() {
         return claim.orElse(className);
     }
@@ -100,8 +101,8 @@ record DiscoveredProvider<P>(
         return new Entry(kind, name(), origin(), priority, problem);
     }
 
-    /// Asks a plug-in whether it can run. A check that throws or does not end counts as no, with the breach as its
-    /// reason.
+    /// Asks a plug-in whether it can run. A check that throws or does not return counts as no, with the
+    /// breach as the reason.
     Availability availability(Supplier<@Nullable Availability> question, ProbeTimeout timeout) {
         try {
             @Nullable

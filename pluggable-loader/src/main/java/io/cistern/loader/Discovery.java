@@ -21,14 +21,14 @@ import org.jspecify.annotations.Nullable;
 /// 1. It takes the service loader's classes one by one: an error about one entry does not end the walk.
 /// 2. It creates each provider and asks it for SPI version, name and priority. The version comes first, since no
 ///    other answer of a provider for a newer SPI can be relied on. Anything that the provider throws becomes its
-///    problem. Other people's providers are asked with a [ProbeTimeout].
+///    problem. Third-party providers are asked with a [ProbeTimeout].
 /// 3. It refuses a class that is in two JARs, since the class loader would silently take the first.
 ///
 /// [Providers] handles two classes that claim one name. Used once, by one thread.
 ///
 /// @param <P> the providers' type
 final class Discovery<P> {
-    /// Far more than the bad entries of any class path. A class loader that fails for ever must not hang the
+    /// Far more than the bad entries of any class path. A class loader that keeps failing must not hang the
     /// program.
     private static final int MAX_ERRORS = 1000;
 

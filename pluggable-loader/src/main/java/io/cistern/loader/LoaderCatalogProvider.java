@@ -14,7 +14,7 @@ public final class LoaderCatalogProvider implements CatalogProvider {
     private final Supplier<Settings> settings;
     private final ProbeTimeout timeout;
 
-    /// Creates it for the service loader; settings come from the process.
+    /// Creates the provider for the service loader. Settings come from the process.
     public LoaderCatalogProvider() {
         this(Settings::ofProcess, ProbeTimeout.USUAL);
     }

@@ -6,8 +6,8 @@ import java.net.URL;
 import java.nio.file.Path;
 import java.security.CodeSource;
 
-/// Says for people where a class or a services file came from: the path of a JAR or folder, or a module with
-/// its path.
+/// Describes where a class or a services file came from: the path of a JAR or folder, or a module with its
+/// path.
 final class Origin {
     static final String UNKNOWN = "an unknown place";
 

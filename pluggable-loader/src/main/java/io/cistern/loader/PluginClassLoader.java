@@ -69,7 +69,7 @@ final class PluginClassLoader extends ClassLoader {
             try {
                 definePackage(packageName, null, null, null, null, null, null, null);
             } catch (IllegalArgumentException e) {
-                // Another thread was first.
+                // Another thread defined it first.
             }
         }
     }

@@ -27,16 +27,15 @@ import java.util.function.Supplier;
 /// | anything else | ignored |
 ///
 /// It refuses single entries, each with its reason: files that [others can change][TrustedFiles], files that
-/// are not regular, contents that are [not allowed][AllowedDigests], JARs that are none or are truncated, and
-/// modules that lack others. JARs are kept in memory, packed and unpacked. Together they take a bounded share
-/// of the Java heap; those that would exceed it are refused. Used once, by one thread.
+/// are not regular, contents that are [not allowed][AllowedDigests], JARs that are invalid or truncated,
+/// and modules whose dependencies are missing. JARs are kept in memory, packed and unpacked. Together they
+/// take a bounded share of the Java heap; those that would exceed it are refused. Used once, by one thread.
 final class PluginDirectory {
     private static final String JAR = ".jar";
 
     private static final String LIBRARY = ".so";
 
-    /// The share of the Java heap that JARs may take. During a reload, when they are read again, they are there
-    /// twice.
+    /// The share of the Java heap that JARs may take. During a reload, they are in memory twice.
     private static final int HEAP_SHARE = 8;
 
     /// A shared library in the directory.
@@ -168,7 +167,7 @@ final class PluginDirectory {
         PluginClassLoader loader = new PluginClassLoader(place.getFileName().toString(), images);
         try {
             PluginLayer.define(loader, images);
-        } catch (RuntimeException | LinkageError e) { // a module is missing or there twice
+        } catch (RuntimeException | LinkageError e) { // a module is missing or duplicated
             throw new RefusedFileException("can't be a module here: " + Problem.of(e));
         }
         return new Plugin(place, digest, loader);

@@ -14,11 +14,11 @@ import java.util.jar.Manifest;
 import java.util.zip.ZipEntry;
 import java.util.zip.ZipInputStream;
 
-/// The contents of a JAR, read once. So the bytes that were checked are loaded, and a new version written over
-/// the file has no effect. Immutable.
+/// The contents of a JAR, read once. So the loaded bytes are those that were checked, and overwriting the
+/// file has no effect. Immutable.
 ///
-/// A JAR ends with a directory of its entries. A half-written JAR has no directory, or one with another number
-/// of entries. For a multi-release JAR, the image has the entries for the running Java.
+/// A JAR ends with a directory of its entries. A half-written JAR has no directory, or one with a different
+/// number of entries. For a multi-release JAR, the image has the entries for the running Java.
 ///
 /// @param file the path from which it was read
 /// @param entries the contents of the entries, by name

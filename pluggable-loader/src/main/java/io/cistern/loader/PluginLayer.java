@@ -24,9 +24,9 @@ final class PluginLayer {
 
     private PluginLayer() {}
 
-    /// Defines the classes of a loader as those of modules, if they can be.
+    /// Defines a loader's classes in modules, if its JARs and Cistern are modules.
     ///
-    /// @throws java.lang.module.FindException if a module lacks one that it requires
+    /// @throws java.lang.module.FindException if a required module is missing
     /// @throws java.lang.module.ResolutionException if the modules don't fit together
     static void define(PluginClassLoader loader, List<PluginImage> images) {
         ModuleLayer program = AllocatorProvider.class.getModule().getLayer();

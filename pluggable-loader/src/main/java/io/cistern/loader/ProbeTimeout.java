@@ -9,9 +9,9 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.jspecify.annotations.Nullable;
 
-/// Asks other people's code, which may never answer, on a thread for that one question. If the code hangs, the
-/// program loses this much time and a daemon thread, which is interrupted and left alone. An interrupt of the thread
-/// that asks does not end its wait, and stays pending.
+/// Calls third-party code, which may never return, on a thread of its own. If the code hangs, the program
+/// loses the timeout and a daemon thread, which is interrupted and abandoned. An interrupt of the calling
+/// thread does not end its wait, and stays pending.
 ///
 /// @param longest the longest wait for an answer
 record ProbeTimeout(Duration longest) {

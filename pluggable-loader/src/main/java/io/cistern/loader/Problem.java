@@ -5,7 +5,7 @@ import java.util.ServiceConfigurationError;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/// Words the problem of a provider, so that it can follow the provider's name.
+/// Describes the problem of a provider in words that follow the provider's name.
 final class Problem {
     private static final Pattern CLASS_FILE_VERSION = Pattern.compile("version (\\d{2,3})\\.0");
 
@@ -14,7 +14,7 @@ final class Problem {
 
     private Problem() {}
 
-    /// Words an error of the service loader, without the service's name in front, or an error of the class
+    /// Describes an error of the service loader, without the service's name in front, or of the class
     /// loader.
     static String loading(Throwable error) {
         if (!(error instanceof ServiceConfigurationError)) {
@@ -25,7 +25,7 @@ final class Problem {
         return "fails to load: " + reason + (error.getCause() == null ? "" : ": " + of(error.getCause()));
     }
 
-    /// Words an exception; for a class of a later Java it says which Java that is.
+    /// Describes an exception; for a class compiled for a later Java, names that version.
     static String of(Throwable thrown) {
         String message = String.valueOf(thrown.getMessage());
         boolean isTooNew = (thrown instanceof UnsupportedClassVersionError && message.contains("more recent version"))

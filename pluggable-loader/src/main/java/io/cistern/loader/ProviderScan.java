@@ -16,7 +16,7 @@ import java.util.stream.Stream;
 /// @param ownAllocators the program's own allocators
 /// @param ownSources the program's own segment sources
 /// @param settings reads the present settings
-/// @param timeout the time limit for other people's providers
+/// @param timeout the time limit for third-party providers
 record ProviderScan(
         ClassLoader loader,
         List<AllocatorProvider> ownAllocators,

@@ -77,7 +77,7 @@ final class Providers<P> {
         return all().filter(one -> one.provider().isEmpty()).toList();
     }
 
-    /// Returns all entries by name; providers that could not say their name come last.
+    /// Returns all entries by name; providers that reported no name come last.
     Stream<Entry> entries() {
         return all().map(DiscoveredProvider::entry);
     }
@@ -86,7 +86,7 @@ final class Providers<P> {
         return Stream.concat(named.values().stream().flatMap(List::stream), nameless.stream());
     }
 
-    /// Returns a text about the providers that could not say their name: a missing one may be among them.
+    /// Returns a text about the providers that reported no name: the missing one may be among them.
     String unreadable() {
         return nameless.stream()
                 .map(one -> "; " + one.who() + " " + one.problem().orElseThrow())

@@ -11,7 +11,7 @@ import java.util.function.ToIntFunction;
 ///
 /// @param <P> the provider's type
 /// @param type the service's type
-/// @param kind the kind of thing that it provides
+/// @param kind the kind of object that it provides
 /// @param spiVersion the SPI version that a provider was built for
 /// @param name a provider's name
 /// @param priority a provider's priority

@@ -46,7 +46,7 @@ final class ServicesFiles {
         return List.copyOf(originsByClass.getOrDefault(className, Set.of()));
     }
 
-    /// Returns the entry that an error of the service loader is about.
+    /// Returns the entry that caused an error of the service loader.
     Place culprit(Throwable error, Set<String> delivered) {
         String message = String.valueOf(error.getMessage());
         return longest(delivered, name -> message.contains(name) || message.contains(name.replace('.', '/')))

@@ -25,8 +25,8 @@ import java.util.stream.Collectors;
 /// | file | the same keys in the file that `cistern.config` names | an error |
 /// | priority | the highest above 0 of those that can run here; two that share it are an error | an error |
 ///
-/// So an allocator that somebody named is never silently replaced, and an added JAR changes the default only if
-/// its priority is above all others. Immutable.
+/// So an allocator that a setting names is never silently replaced, and an added JAR changes the default
+/// only if its priority is above all others. Immutable.
 final class StartupChoice {
     private static final String HOW = "name one with -Dcistern.allocator=NAME or CISTERN_ALLOCATOR=NAME";
 

@@ -29,8 +29,8 @@ final class DynamicLinker {
         return LINKER.downcallHandle(LINKER.defaultLookup().findOrThrow(name), shape);
     }
 
-    /// Loads a library with all symbols bound. It stays loaded, because native code that has run in a process
-    /// can't be taken back.
+    /// Loads a library with all symbols bound. It stays loaded, because the effects of native code that has
+    /// run can't be undone.
     static long open(String path, String name, boolean forOthers) {
         try (Arena arena = Arena.ofConfined()) {
             long text = arena.allocateFrom(path).address();

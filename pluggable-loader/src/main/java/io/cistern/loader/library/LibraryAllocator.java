@@ -25,8 +25,8 @@ import org.jspecify.annotations.Nullable;
 /// On a simulated GPU there is no context, and the library returns no memory of that GPU: addresses are
 /// counted, but nothing can be read or written there.
 ///
-/// **Threads.** Every thread that allocates calls the library, also several at once; the library must allow
-/// that. Only allocations in a pool of the library take turns.
+/// **Threads.** Any number of threads may call the library at once, which it must allow. Only allocations
+/// in a pool of the library are serialised.
 final class LibraryAllocator implements DeviceAllocator, StreamUses, MemorySharing {
     private static final AtomicLong LAST_POOL = new AtomicLong();
 
@@ -106,8 +106,8 @@ final class LibraryAllocator implements DeviceAllocator, StreamUses, MemoryShari
 
     /// {@inheritDoc}
     ///
-    /// Calls the library's `reset`, which gives back idle memory on all devices; without `reset`, nothing is
-    /// given back.
+    /// Calls the library's `reset`, which releases idle memory on all devices; without `reset`, nothing is
+    /// released.
     @Override
     public long trim(int device, long keepBytes) {
         if (!functions.has(LibraryFunctions.RESET) || keepBytes == Long.MAX_VALUE) {
@@ -161,7 +161,8 @@ final class LibraryAllocator implements DeviceAllocator, StreamUses, MemoryShari
         }
     }
 
-    /// Releases the library's pool, if this has one. The library stays loaded, so that it can be opened again.
+    /// Releases this allocator's pool in the library, if it has one. The library stays loaded, so that it
+    /// can be opened again.
     @Override
     public void close() {
         Failures failures = new Failures();

@@ -22,8 +22,8 @@ final class LibraryCalls {
     private static final MethodHandle MALLOC = handle(MALLOC_SHAPE);
     private static final MethodHandle FREE = handle(FREE_SHAPE);
 
-    /// A critical call does not tell the JVM that the thread leaves Java, which saves most of its cost. During
-    /// such a call there is no garbage collection, and a call back to Java ends the process.
+    /// A critical call omits the thread-state transition, which is most of the cost of a call. During such
+    /// a call there is no garbage collection, and a call back to Java ends the process.
     private static final Linker.Option CRITICAL = Linker.Option.critical(false);
 
     private static final MethodHandle CRITICAL_MALLOC = handle(MALLOC_SHAPE, CRITICAL);

@@ -46,7 +46,7 @@ public final class LibraryFile {
         return copy(file, OutputStream.nullOutputStream());
     }
 
-    /// Checks that a file begins as a shared library for this machine does.
+    /// Checks that a file starts like a shared library for this machine.
     public static void requireLibrary(Path file) throws IOException {
         attributes(file);
         Optional<String> problem = problem(file);
@@ -55,7 +55,7 @@ public final class LibraryFile {
         }
     }
 
-    /// Copies the contents.
+    /// Copies the contents and returns their digest.
     static String copy(Path file, OutputStream to) throws IOException {
         requireSize(attributes(file).size());
         MessageDigest digest = sha256();
@@ -64,7 +64,7 @@ public final class LibraryFile {
         try (InputStream in = Files.newInputStream(file)) {
             for (int length = in.read(piece); length >= 0; length = in.read(piece)) {
                 copied += length;
-                requireSize(copied); // another process may append for ever
+                requireSize(copied); // another process may append forever
                 digest.update(piece, 0, length);
                 to.write(piece, 0, length);
             }
@@ -91,7 +91,7 @@ public final class LibraryFile {
         try {
             return MessageDigest.getInstance("SHA-256");
         } catch (NoSuchAlgorithmException e) {
-            throw new IllegalStateException(e); // every Java has it
+            throw new IllegalStateException(e); // every JVM provides it
         }
     }
 

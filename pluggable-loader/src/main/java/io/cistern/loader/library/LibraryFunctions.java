@@ -35,7 +35,7 @@ import java.util.TreeMap;
 /// @param critical whether `malloc` and `free` are called as functions that never wait and never call Java
 record LibraryFunctions(
         Path library, MemorySegment malloc, MemorySegment free, Map<String, Long> hooks, boolean critical) {
-    /// The symbols of the example in PyTorch's documentation, from which many libraries started.
+    /// The symbols of the example in PyTorch's documentation, on which many libraries are based.
     private static final String USUAL_MALLOC = "my_malloc";
 
     private static final String USUAL_FREE = "my_free";
@@ -51,8 +51,8 @@ record LibraryFunctions(
 
     private static final List<String> POOL_HOOKS = List.of(BEGIN_POOL, END_POOL, RELEASE_POOL);
 
-    /// The `init` functions that were called, by address. Its monitor is held during the call, for which other threads
-    /// wait that open a library.
+    /// The `init` functions that were called, by address. Its monitor is held during the call, so other
+    /// threads that open a library wait for it.
     private static final Set<Long> INITIALISED = new HashSet<>();
 
     /// Loads the library of a spec and finds its functions.
@@ -116,7 +116,7 @@ record LibraryFunctions(
         return hooks.getOrDefault(hook, 0L);
     }
 
-    /// Calls `init`, if the library has it and it was not called yet in this process.
+    /// Calls `init`, if the library has one and it was not called yet in this process.
     void initialise(int deviceCount) {
         if (!has(INIT)) {
             return;

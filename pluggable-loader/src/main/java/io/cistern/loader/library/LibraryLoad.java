@@ -13,8 +13,8 @@ import java.util.Map;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
-/// Loads one library for good: checks the file, tries it in another process, then passes it to the dynamic
-/// linker.
+/// Loads one library permanently: checks the file, tries it in another process, then passes it to the
+/// dynamic linker.
 ///
 /// | requested | loaded from | the same library if |
 /// |---|---|---|
@@ -44,12 +44,12 @@ record LibraryLoad(Path file, List<String> before, boolean isTried) {
         }
     }
 
-    /// Loads it.
+    /// Loads the library and returns its handle.
     long handle(@Nullable String sha256) {
         return sha256 == null ? byPath() : byDigest(sha256.toLowerCase(Locale.ROOT));
     }
 
-    /// Loads it from its path.
+    /// Loads the library from its path.
     private long byPath() {
         try {
             Identity identity = Identity.of(file);
@@ -64,7 +64,7 @@ record LibraryLoad(Path file, List<String> before, boolean isTried) {
         }
     }
 
-    /// Loads it if it has the given digest.
+    /// Loads the library if it has the given digest.
     private long byDigest(String sha256) {
         @Nullable PrivateCopy unused = null;
         try {

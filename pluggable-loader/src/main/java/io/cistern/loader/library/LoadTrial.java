@@ -8,12 +8,12 @@ import java.nio.file.Path;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 
-/// Loads a library in a process of its own first. The effects of loading a library can't be undone: a crash or
-/// an `exit` in its constructors would end the JVM.
+/// Loads a library in a separate process first. The effects of loading a library can't be undone: a crash
+/// or an `exit` in its constructors would end the JVM.
 ///
-/// The process runs the smallest program that every Java has, the helper with which Java starts others. The
+/// The process runs the smallest program in every JDK, the helper with which Java starts processes. The
 /// dynamic linker loads the library into it (`LD_PRELOAD`, with all symbols bound at once) and runs its
-/// constructors. Then the helper ends at once, since it did not get the input that it needs.
+/// constructors. Then the helper ends at once, since it lacks the input that it needs.
 ///
 /// The C library is named first, so that its functions take precedence, as they do for a library that a running
 /// program loads. Otherwise a library that calls its own functions `malloc` and `free` would replace those of
@@ -38,7 +38,7 @@ record LoadTrial(Path contents, String preload) {
     /// The exit status of the helper if it got no work.
     private static final int UNUSED_HELPER = 1;
 
-    /// The exit status of the dynamic linker if it can't go on.
+    /// The exit status of the dynamic linker if it fails.
     private static final int UNLINKED = 127;
 
     /// Returns the trial of a library at its path, since the library may look for others beside it.
@@ -86,7 +86,7 @@ record LoadTrial(Path contents, String preload) {
         }
     }
 
-    /// An interrupt does not end the wait, which has a bound, and stays pending.
+    /// An interrupt does not end the wait, which is bounded, and stays pending.
     private static boolean ended(Process process) {
         process.onExit()
                 .completeOnTimeout(process, LONGEST_SECONDS, TimeUnit.SECONDS)

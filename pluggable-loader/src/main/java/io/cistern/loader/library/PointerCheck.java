@@ -9,9 +9,9 @@ import io.cistern.errors.DeviceOutOfMemoryException;
 import java.util.Map;
 import java.util.concurrent.ConcurrentSkipListMap;
 
-/// Checks every pointer that a library returns, before the program gets it. A library that does not check the
-/// result of its own `cudaMalloc` returns whatever its variable held: an address that the driver does not know,
-/// memory that it freed before, or a live block.
+/// Checks every pointer that a library returns, before the program receives it. A library that does not
+/// check the result of its own `cudaMalloc` returns whatever its variable held: an address that the driver
+/// does not know, memory that it freed before, or a live block.
 ///
 /// 1. The driver must know the address as memory of the device, and the block must end in the same allocation
 ///    of the driver.
@@ -21,8 +21,8 @@ import java.util.concurrent.ConcurrentSkipListMap;
 /// noticing; otherwise it is broken. A refused pointer is not freed, because it belongs to nobody or to another
 /// block. Each allocation costs some driver calls and an entry in a sorted map; `check=none` avoids that.
 ///
-/// **Threads.** Any. If two threads get overlapping blocks at the same moment, both enter their block before
-/// either checks its neighbours, so at least one of them sees the other.
+/// **Threads.** Any. A thread records its block before it checks the neighbours. So if two threads receive
+/// overlapping blocks at once, at least one of them notices.
 final class PointerCheck {
     private static final long DEVICE_MEMORY = 2;
 
@@ -38,7 +38,7 @@ final class PointerCheck {
         this.who = who;
     }
 
-    /// Enters a block that the library returned.
+    /// Checks and records a block that the library returned.
     long taken(long address, long byteSize, int device) {
         requireKnown(address, byteSize, device);
         if (live.putIfAbsent(address, byteSize) != null) {

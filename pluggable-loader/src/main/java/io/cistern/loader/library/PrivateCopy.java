@@ -42,7 +42,8 @@ final class PrivateCopy implements AutoCloseable {
     }
 
     /// Returns the path under which it can be opened until it is closed. The copy of a loaded library stays
-    /// open: the dynamic linker knows the library by this path, which would otherwise come to mean another one.
+    /// open: the dynamic linker knows the library by this path, which could otherwise refer to another
+    /// library later.
     Path path() {
         return path(memory);
     }
