@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
 final class ByAddress<V> {
     private static final int MOST = 64;
 
-    /// None of them is empty.
+    /// No leaf is empty.
     private final List<Leaf> leaves = new ArrayList<>();
 
     /// Where each leaf begins.
@@ -51,7 +51,7 @@ final class ByAddress<V> {
             System.arraycopy(values, from, values, to, size - from);
         }
 
-        /// Copies the values from a place on to a new leaf.
+        /// Copies the values from an index on to a new leaf.
         Leaf from(int first) {
             Leaf rest = new Leaf();
             rest.addresses = Arrays.copyOfRange(addresses, first, addresses.length);

@@ -11,6 +11,6 @@ final class Capture {
 
     final List<Repeated> uses = new ArrayList<>();
 
-    /// The uses that later ones in the capture must come after, by where their blocks begin.
+    /// The uses that later uses in the capture must follow, by the start of their blocks.
     final Map<Long, List<MemoryUses.Use>> latest = new HashMap<>();
 }

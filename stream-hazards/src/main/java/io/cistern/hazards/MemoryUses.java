@@ -17,10 +17,10 @@ import org.jspecify.annotations.Nullable;
 ///
 /// 1. A use is compared with earlier uses of the same bytes, except those that another use has replaced since. A
 ///    use that is known to have finished is dropped: no later use can come too early.
-/// 2. A freed block keeps its last uses until other blocks lie on its memory. Then the new block's stream must come
-///    after them. Mapped memory is identified by its place in the physical pages, since an allocator may map one
-///    page at several addresses.
-/// 3. Memory that the driver orders itself, or hands out again, has no past.
+/// 2. A freed block keeps its last uses until other blocks lie on its memory. The streams of those blocks
+///    must come after these uses. Mapped memory is identified by its place in the physical pages, since an
+///    allocator may map one page at several addresses.
+/// 3. Memory that the driver orders itself, or reallocates, has no past.
 /// 4. Pinned memory of the host is used like a block, by copies and by kernels, and is never reused here.
 ///
 /// Its size is bounded by the live blocks times their streams, and by [#MOST_FREED] freed blocks.
@@ -29,8 +29,7 @@ import org.jspecify.annotations.Nullable;
 final class MemoryUses {
     private static final int MOST_FREED = 1 << 16;
 
-    /// The most uses that are kept of one block. If there are more, they are of many disjoint parts, or have
-    /// finished long ago.
+    /// The most uses that are kept of one block. Any more are of many disjoint parts, or finished long ago.
     private static final int MOST_USES = 256;
 
     /// If more streams than this were recorded for a block, those that have ended and whose work has
@@ -74,7 +73,7 @@ final class MemoryUses {
         /// Whether it is among the freed blocks by address.
         boolean isFreed;
 
-        /// The parts of its memory that serve no other block yet, after its free.
+        /// After its free, the parts of its memory that no other block uses yet.
         @Nullable
         Piece pieces;
 
@@ -95,7 +94,7 @@ final class MemoryUses {
             return new Side(allocation, stream.device, stream.handle, true, range.byteSize());
         }
 
-        /// Returns the uses as a list that can be added to.
+        /// Returns the uses as a mutable list.
         List<Use> growing() {
             if (uses.isEmpty()) {
                 uses = new ArrayList<>(2);
@@ -115,7 +114,7 @@ final class MemoryUses {
         /// Its address while the block was alive.
         long address;
 
-        /// Its neighbours among those of the block.
+        /// Its neighbours among the block's pieces.
         @Nullable
         Piece before;
 
@@ -157,7 +156,7 @@ final class MemoryUses {
         }
     }
 
-    /// Receives where a part of a range lies.
+    /// Receives the location of a part of a range.
     private interface Part {
         /// @param from its [place][Mapped]
         void lies(long from, long byteSize, long address);
@@ -188,7 +187,7 @@ final class MemoryUses {
     private final ByAddress<Block> live = new ByAddress<>();
     private final ByAddress<Block> freed = new ByAddress<>();
 
-    /// The freed blocks that are still known, the oldest first.
+    /// The freed blocks that are still tracked, the oldest first.
     private final Set<Block> known = new LinkedHashSet<>();
 
     private final ByAddress<Mapped> mappings = new ByAddress<>();
@@ -241,7 +240,7 @@ final class MemoryUses {
         }
     }
 
-    /// Compares a use with earlier ones of a block, and keeps those that later ones must come after.
+    /// Compares a use with earlier uses of a block, and keeps those that later uses must follow.
     private void race(List<Use> uses, Use use, int device) {
         int left = 0;
         for (int i = 0; i < uses.size(); i++) {
@@ -322,7 +321,7 @@ final class MemoryUses {
         live.put(address, block);
     }
 
-    /// Takes away the past of a part of memory, and compares it with an allocation.
+    /// Removes the past of a part of memory, and compares it with an allocation.
     private void takePast(long from, long end, @Nullable Block by) {
         if (past.isEmpty()) {
             return;
@@ -417,7 +416,7 @@ final class MemoryUses {
             found.hazard(Kind.USE_BEFORE_ALLOCATION, block.side(), free.side(), block.device(), block.range);
         }
         if (block.uses.isEmpty() && block.recorded.isEmpty()) {
-            block.uses = List.of(free); // also for work that nobody saw
+            block.uses = List.of(free); // stands for unobserved work, too
         } else {
             compareAndKeep(block, free);
         }
@@ -440,7 +439,7 @@ final class MemoryUses {
                 found.hazard(Kind.FREE_BEFORE_USE_ENDS, use.side(), free.side(), block.device(), block.range);
             }
         }
-        uses.add(free); // also for work that nobody saw
+        uses.add(free); // stands for unobserved work, too
         for (Stream other : block.recorded) {
             uses.add(new Use(block.range, other, other.issued(), free.call, free.byteSize));
         }
@@ -506,7 +505,7 @@ final class MemoryUses {
         }
     }
 
-    /// Records that the driver allocated memory. It orders all earlier work on that memory itself.
+    /// Records that the driver allocated memory. The driver itself orders all earlier work on that memory.
     void anew(long address, long byteSize) {
         takePast(address, address + byteSize, null);
         forgetFreed(new Range(address, byteSize, true));

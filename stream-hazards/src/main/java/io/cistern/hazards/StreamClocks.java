@@ -18,9 +18,9 @@ import org.jspecify.annotations.Nullable;
 /// between the legacy default stream and blocking streams. Work that a query or a wait of the host saw finished
 /// comes before all that is enqueued later, by any thread: the program's threads are not distinguished.
 ///
-/// **Captures.** Work that is captured runs when its graph is launched. So a captured stream's clock stands still,
-/// and the capture spreads to each stream that waits for one of its events. Inside a capture its streams have
-/// clocks of their own, which order the work of one launch.
+/// **Captures.** Work that is captured runs when its graph is launched. So a captured stream's clock does
+/// not advance, and the capture spreads to each stream that waits for one of its events. Inside a capture
+/// its streams have clocks of their own, which order the work of one launch.
 ///
 /// Guarded by the owner's lock.
 final class StreamClocks {
@@ -30,7 +30,7 @@ final class StreamClocks {
     /// The most ended streams that are kept; the work of older ones has long finished.
     private static final int MOST_ENDED = 1024;
 
-    /// Entries about finished work are dropped once a clock has that many.
+    /// Entries about finished work are dropped once a clock has this many entries.
     private static final int MANY = 16;
 
     /// Streams that are found without a search. A power of two.
@@ -85,7 +85,7 @@ final class StreamClocks {
             return known == null || !known.isAlive();
         }
 
-        /// Whether it was destroyed, or its thread ended, and its work has finished.
+        /// Returns whether it was destroyed, or its thread ended, and its work has finished.
         boolean isOver() {
             return hasEnded && issued <= finished;
         }
@@ -177,7 +177,7 @@ final class StreamClocks {
                 : null;
     }
 
-    /// Whether a stream is known and was used recently. Needs no lock.
+    /// Returns whether a stream is known and was used recently. Needs no lock.
     boolean isRecent(int device, long handle) {
         return recent(device, handle) != null;
     }
@@ -210,8 +210,8 @@ final class StreamClocks {
         });
     }
 
-    /// Empties the clock of a stream that is over. Otherwise each ended stream would keep the one before it
-    /// reachable.
+    /// Returns whether a stream is over, and if so empties its clock. Otherwise each ended stream would
+    /// keep the one before it reachable.
     private static boolean forgets(Stream stream) {
         if (stream.isOver()) {
             stream.clock.clear();
@@ -229,7 +229,7 @@ final class StreamClocks {
         return made;
     }
 
-    /// Whether a handle names a stream that was destroyed. Needs no lock.
+    /// Returns whether a handle names a stream that was destroyed. Needs no lock.
     boolean hasEnded(int device, long handle) {
         return endedHandles.contains(new Key(device, handle, 0));
     }
@@ -274,7 +274,7 @@ final class StreamClocks {
         }
     }
 
-    /// Whether numbered work comes before the last that was enqueued on a stream.
+    /// Returns whether numbered work comes before the latest work of a stream.
     boolean isBefore(Stream earlier, long number, Stream later) {
         if (earlier == later || number <= earlier.finished) {
             return true;
@@ -337,7 +337,7 @@ final class StreamClocks {
         work.forEach((stream, number) -> stream.finished = Math.max(stream.finished, number));
     }
 
-    /// Forgets the handle of a stream that was destroyed. Its work goes on.
+    /// Forgets the handle of a stream that was destroyed. Its work continues.
     void ended(int device, long handle) {
         Key key = new Key(device, known(handle), thread(handle));
         endedHandles.add(key);

@@ -64,7 +64,7 @@ public record StreamHazard(
             return isWrite && call.toLowerCase(Locale.ROOT).contains("launch");
         }
 
-        /// Returns the program's line; the call, if no frame is the program's.
+        /// Returns the program's innermost frame, or the call if there is none.
         String line() {
             return stack.isEmpty() ? call : stack.getFirst().toString();
         }

@@ -32,13 +32,13 @@ import org.jspecify.annotations.Nullable;
 /// **What it sees**: allocations and frees of every allocator, recorded uses, and all calls through the
 /// [driver][DeviceMemory#driver] of the device memory: copies, fills, launches of
 /// `io.cistern.buffers.CudaFunction`, events, waits, queries, captures and launches of graphs. Of a
-/// kernel's arguments, it knows where pointers begin and how long buffers are. Pinned memory of the host
-/// counts as well, as far as streams use it. Work inside a capture is compared with the rest of the capture
-/// at once, and with all other work at each launch.
+/// kernel's arguments, it sees where pointers begin and how long buffers are. It also sees uses of pinned
+/// host memory by streams. Work inside a capture is compared with the rest of the capture at once, and with
+/// all other work at each launch.
 ///
-/// **What it must be told**: work of code that calls CUDA itself ([#used]), the order that such code makes
-/// ([#recorded], [#awaited], [#waitForStream] and others), and reads and writes of pinned or managed memory by the
-/// host ([#touchedByHost]).
+/// **What must be declared**: work of code that calls CUDA itself ([#used]), the order that such code makes
+/// ([#recorded], [#awaited], [#waitForStream] and others), and reads and writes of pinned or managed memory
+/// by the host ([#touchedByHost]).
 ///
 /// **What it does not see**: how two threads of the program wait for each other. Work that one thread has
 /// seen finish counts as finished for all threads.
@@ -65,7 +65,7 @@ public final class StreamHazards {
 
     private final CudaDriver driver;
 
-    /// Whether known streams wait for the legacy default stream. The driver is asked without the lock.
+    /// Whether known streams wait for the legacy default stream. The driver is queried without the lock.
     private final Map<StreamName, Boolean> areBlocking = new ConcurrentHashMap<>();
 
     private final StreamClocks clocks;
@@ -370,7 +370,7 @@ public final class StreamHazards {
         inTurn(false, step);
     }
 
-    /// Takes a step under the lock, then reports the hazards that it found without the lock.
+    /// Runs a step under the lock, then reports the hazards that it found, without the lock.
     ///
     /// @param isCall whether the call may fail
     private void inTurn(boolean isCall, Runnable step) {
@@ -454,12 +454,12 @@ public final class StreamHazards {
         };
     }
 
-    /// Whether the call is on a stream that only its thread can name.
+    /// Returns whether the call is on a stream that only its thread can name.
     private static boolean isOfThread(Side side) {
         return side.stream() == Streams.PER_THREAD_DEFAULT;
     }
 
-    /// Returns the name of a call's stream, with its device and its thread where the handle does not say which.
+    /// Returns the name of a call's stream, with device and thread where the handle is ambiguous.
     private static String nameOf(Side side, Side other) {
         return "stream 0x" + Long.toHexString(side.stream())
                 + (side.device() == other.device() ? "" : " of device " + side.device())

@@ -22,8 +22,8 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
 
-/// Forwards all calls to a driver, and tells [StreamHazards] of those that use or order memory: before the call, so
-/// that it can be refused, or after it, if its result matters.
+/// Forwards all calls to a driver, and reports those that use or order memory to [StreamHazards]: before
+/// the call, so that it can be refused, or after it, if its result matters.
 ///
 /// **Threads.** As the driver; no lock is held while the driver is called.
 final class WatchedDriver implements CudaDriver {
@@ -31,7 +31,7 @@ final class WatchedDriver implements CudaDriver {
         Consumer<Object> before(String name, Object[] arguments);
     }
 
-    /// Done after a call that needs nothing more.
+    /// The action after a call that needs none.
     private static final Consumer<Object> NOTHING = WatchedDriver::nothing;
 
     final StreamHazards hazards;
@@ -217,7 +217,7 @@ final class WatchedDriver implements CudaDriver {
             }
             case "await" -> hazards.awaited(device(arguments), number(arguments, 1), number(arguments, 2));
             case "launchHostFunction" -> hazards.work(name, device(arguments), number(arguments, 1));
-            // before the call: afterwards its handle may be another's
+            // before the call: afterwards its handle may name another stream
             case "destroy" -> hazards.streamDestroyed(device(arguments), number(arguments, 1));
             default -> {}
         }
