@@ -1,12 +1,12 @@
 /* Cistern as the allocator of PyTorch, in a JVM inside the process: what libcistern_torch.so exports. The Python package
-   cistern_torch loads it; a program in C or C++ can too. The first call starts the JVM, which lives as long as the process.
+   cistern_torch loads it; so can a program in C or C++. The first call starts the JVM, which lives as long as the process.
 
    Environment:
      CISTERN_JAVA_HOME   the JDK or runtime, of Java 25; without it the distribution's own (../../runtime, seen from here), else
                          JAVA_HOME
-     CISTERN_CLASSPATH   JARs besides the distribution's own (../../lib/X.jar), with ':' between them; FOLDER/X for all of a folder,
+     CISTERN_CLASSPATH   JARs besides the distribution's own (../../lib/X.jar), separated by ':'; FOLDER/X for all of a folder,
                          X being an asterisk
-     CISTERN_JAVA_OPTS   options for the JVM, with blanks between them
+     CISTERN_JAVA_OPTS   options for the JVM, separated by blanks
      CISTERN_ALLOCATOR and all other settings: docs/settings.md
 
    Errors: in a process with PyTorch, a failing call throws an exception, which PyTorch turns into torch.OutOfMemoryError or

@@ -1,4 +1,4 @@
-/* What PyTorch calls. A hook that fails throws where PyTorch can catch it: not where it destroys an object. */
+/* The functions that PyTorch calls. A hook that fails throws, except where PyTorch calls it from a destructor. */
 #include "cistern_torch.h"
 
 #include <sstream>
@@ -23,7 +23,7 @@ typedef std::pair<unsigned long long, unsigned long long> PoolId;
 
 thread_local std::string error;
 
-/* What a function of Cistern refused on this thread just now. */
+/* Returns the result, and in `text` the message, of the failure that just occurred on this thread. */
 cistern::Result refusal(const Functions* functions, std::string& text) {
     char said[8192] = "";
     int result = functions->command("failure", said, sizeof said);
@@ -42,7 +42,7 @@ void fail(cistern::Result result, const std::string& text) {
     throw std::runtime_error("Cistern: " + text);
 }
 
-/* Returns whether it was done. */
+/* Runs a command. Returns whether it succeeded. */
 bool run(const std::string& command, char* answer, size_t capacity, cistern::Result& result, std::string& text) {
     const Functions* functions = cistern::functions(text);
     result = cistern::FAILED;
@@ -131,8 +131,8 @@ EXPORTED void cistern_set_memory_fraction(double fraction, int device) {
     run_or_fail(command.str());
 }
 
-/* A capture begins on the current stream, right after this. What is routed into a pool without one is refused: its filter holds for
-   the stream already. */
+/* A capture begins on the current stream right after this call. A pool without a capture is refused: its filter already accepts the
+   stream. */
 EXPORTED void cistern_begin_pool(int device, PoolId id, std::function<bool(void*)> filter) {
     void* stream = cistern::current_stream(device);
     if (filter(stream)) {
@@ -152,6 +152,6 @@ EXPORTED void cistern_release_pool(int device, PoolId id) {
     cistern::Result result;
     std::string text;
     if (!run(of_pool("pool_released", device, id), answer, sizeof answer, result, text)) {
-        fprintf(stderr, "cistern: the memory of a graph can't be given back: %s\n", text.c_str());
+        fprintf(stderr, "cistern: the memory of a graph can't be released: %s\n", text.c_str());
     }
 }

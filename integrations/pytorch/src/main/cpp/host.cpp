@@ -1,4 +1,4 @@
-/* Finds a JVM, starts it, and asks TorchHost.java for the functions. */
+/* Finds a JVM, starts it, and obtains the functions from TorchHost.java. */
 #include "host.h"
 
 #include <clocale>
@@ -47,7 +47,7 @@ std::string home() {
     return folder;
 }
 
-/* An entry of a class path; all JARs of a folder for FOLDER followed by an asterisk, which only the program java knows. */
+/* Adds an entry to a class path. Expands FOLDER followed by an asterisk, which only the java launcher does, to the folder's JARs. */
 void add_entry(const std::string& entry, std::string& class_path) {
     glob_t found{};
     bool folder = entry.size() > 1 && entry.compare(entry.size() - 2, 2, "/*") == 0;
@@ -71,7 +71,7 @@ std::string class_path() {
     return path.empty() ? path : path.substr(1);
 }
 
-/* The JVM's library; null, and why is in `why`. */
+/* Returns the JVM's library, or null with the reason in `why`. */
 void* libjvm(std::string& why) {
     void* present = dlopen("libjvm.so", RTLD_NOW | RTLD_NOLOAD);
     if (present != nullptr) {
@@ -100,9 +100,9 @@ std::string create_vm() {
     auto present = reinterpret_cast<jint (*)(JavaVM**, jsize, jsize*)>(dlsym(library, "JNI_GetCreatedJavaVMs"));
     jsize count = 0;
     if (present != nullptr && present(&vm, 1, &count) == JNI_OK && count == 1) {
-        return ""; /* that of another library, such as JPype */
+        return ""; /* started by another library, such as JPype */
     }
-    /* -Xrs: Ctrl-C stays Python's. */
+    /* -Xrs: leaves Ctrl-C to Python. */
     std::vector<std::string> texts{"-Djava.class.path=" + class_path(), "--enable-native-access=ALL-UNNAMED",
                                    "--sun-misc-unsafe-memory-access=allow", "-Xrs"};
     std::istringstream more(variable("CISTERN_JAVA_OPTS"));
@@ -119,10 +119,10 @@ std::string create_vm() {
     const char* present_locale = setlocale(LC_ALL, nullptr);
     std::string locale = present_locale == nullptr ? "C" : present_locale;
     jint result = create == nullptr ? JNI_ERR : create(&vm, &env, &arguments);
-    setlocale(LC_ALL, locale.c_str()); /* the JVM takes that of the environment, with which 0.5 may be written 0,5 */
+    setlocale(LC_ALL, locale.c_str()); /* the JVM sets the environment's locale, in which 0.5 may be written 0,5 */
     if (result != JNI_OK) {
         vm = nullptr;
-        return "the JVM can't be started (JNI says " + std::to_string(result) + "); its reason is on standard error";
+        return "the JVM can't be started (JNI error " + std::to_string(result) + "); the reason is on standard error";
     }
     vm->DetachCurrentThread(); /* a call from C attaches its thread, and the JVM detaches it when it ends */
     return "";
@@ -137,7 +137,7 @@ std::string text(JNIEnv* env, jstring string) {
     return copy;
 }
 
-/* What was thrown, as a text; it is no longer pending. */
+/* Returns the pending exception as a text, and clears it. */
 std::string thrown(JNIEnv* env) {
     jthrowable exception = env->ExceptionOccurred();
     env->ExceptionClear();

@@ -14,13 +14,13 @@ struct Functions {
     int (*command)(const char* text, char* answer, long capacity);
 };
 
-/* What command and record_use return. */
+/* The results of command and record_use. */
 enum Result { DONE = 0, FAILED = 1, OUT_OF_MEMORY = 2 };
 
 /* The functions; null if they are not available, with the reason in `why`. Starts Cistern as configured if nothing has started it. */
 const Functions* functions(std::string& why);
 
-/* Starts Cistern. Returns why it can't, empty if it has. */
+/* Starts Cistern. Returns the reason for a failure, or an empty text. */
 std::string start(const char* allocator, const char* settings);
 
 }  // namespace cistern

@@ -12,7 +12,7 @@
 namespace cistern {
 namespace {
 
-/* Python loads PyTorch's libraries with names of their own, so each is asked, not the process. */
+/* Python loads PyTorch's libraries without making their symbols global, so each library is searched, not the process. */
 void* symbol(const char* name) {
     for (const char* library : {"libc10.so", "libc10_cuda.so", "libtorch_python.so", "libtorch_cuda.so"}) {
         void* handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
@@ -24,20 +24,20 @@ void* symbol(const char* name) {
     return nullptr;
 }
 
-/* As c10/util/Exception.h has it. */
+/* As in c10/util/Exception.h. */
 struct SourceLocation {
     const char* function;
     const char* file;
     uint32_t line;
 };
 
-/* c10::OutOfMemoryError(SourceLocation, std::string), and the same of its base, c10::Error. */
+/* The constructors c10::OutOfMemoryError(SourceLocation, std::string) and, of its base, c10::Error(...). */
 typedef void (*Constructor)(void* self, SourceLocation where, std::string text);
 const char* const OF_OUT_OF_MEMORY =
     "_ZN3c1016OutOfMemoryErrorC1ENS_14SourceLocationENSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE";
 const char* const OF_ERROR = "_ZN3c105ErrorC1ENS_14SourceLocationENSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE";
 
-/* c10::Error is less than a quarter of it. */
+/* More than four times the size of c10::Error. */
 const size_t SIZE = 1024;
 
 /* Both begin with std::exception, whose destructor is virtual. */
@@ -45,7 +45,7 @@ void destroy(void* error) {
     static_cast<std::exception*>(error)->~exception();
 }
 
-/* c10::cuda::CUDAStream: a device, and a number. It comes back in two registers. */
+/* c10::cuda::CUDAStream: a device and a number. It is returned in two registers. */
 struct Stream {
     int64_t device;
     int64_t id;
@@ -57,7 +57,7 @@ bool torch_is_loaded() {
     return dlopen("libc10.so", RTLD_LAZY | RTLD_NOLOAD) != nullptr;
 }
 
-/* Where the class has no constructor of its own (it is inline in older versions), its base is constructed, and becomes one. */
+/* If the class exports no constructor (it is inline in older versions), constructs its base and replaces the vtable. */
 void throw_out_of_memory(const std::string& text) {
     void* type = symbol("_ZTIN3c1016OutOfMemoryErrorE");
     auto construct = reinterpret_cast<Constructor>(symbol(OF_OUT_OF_MEMORY));

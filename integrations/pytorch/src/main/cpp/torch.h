@@ -1,4 +1,4 @@
-/* What is needed of the PyTorch in this process, which this library is not linked with: any version will do. */
+/* Access to the PyTorch in this process. This library is not linked with it, so any version will do. */
 #ifndef CISTERN_TORCH_PROCESS_H
 #define CISTERN_TORCH_PROCESS_H
 
@@ -6,13 +6,13 @@
 
 namespace cistern {
 
-/* Whether PyTorch is in this process, so that somebody catches what is thrown. */
+/* Returns whether PyTorch is in this process and so catches exceptions. */
 bool torch_is_loaded();
 
-/* Throws what PyTorch turns into torch.OutOfMemoryError. */
+/* Throws an exception that PyTorch turns into torch.OutOfMemoryError. */
 [[noreturn]] void throw_out_of_memory(const std::string& text);
 
-/* The stream that is current on this thread. Throws std::runtime_error if PyTorch won't tell. */
+/* Returns the stream that is current on this thread. Throws std::runtime_error if PyTorch does not report it. */
 void* current_stream(int device);
 
 }  // namespace cistern

@@ -17,5 +17,5 @@ module io.cistern.spring {
 
     exports io.cistern.spring;
 
-    opens io.cistern.spring; // Spring makes the beans
+    opens io.cistern.spring; // Spring creates the beans
 }

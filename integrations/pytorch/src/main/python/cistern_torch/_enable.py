@@ -4,7 +4,7 @@ import threading
 from cistern_torch import _library
 from cistern_torch._errors import CisternError
 
-# PyTorch's hooks, and what serves them. It has none for statistics and snapshots: cistern_torch has functions for those.
+# PyTorch's hooks and the functions behind them. Statistics and snapshots have no hooks: see _figures.py.
 _HOOKS = {
     "set_record_stream_fn": "cistern_record_stream",
     "set_reset_fn": "cistern_empty_cache",
@@ -15,7 +15,7 @@ _HOOKS = {
 }
 
 _lock = threading.Lock()
-_enabled = None  # how, once it is
+_enabled = None  # once enabled: the spec, the settings and the process ID
 
 
 def enable(allocator=None, settings=None, **options):
@@ -65,13 +65,13 @@ def _settings(settings):
 def _text(value):
     text = str(value).lower() if isinstance(value, bool) else str(value)
     if "\n" in text:
-        raise CisternError(f"a value can't have several lines: {text!r}")
+        raise CisternError(f"a value can't span several lines: {text!r}")
     return text
 
 
 def _require_the_same(asked):
     if _enabled[2] != os.getpid():
-        _library.start(None, {})  # says why not
+        _library.start(None, {})  # raises the reason
     if asked != _enabled[:2]:
         raise CisternError(
             f"Cistern is enabled in this process with {_enabled[0] or 'the configured allocator'} and {_enabled[1]}, and"

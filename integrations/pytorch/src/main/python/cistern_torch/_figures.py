@@ -24,7 +24,7 @@ def reset_peak_memory_stats(device=None):
 
 
 def empty_cache():
-    """Gives all idle memory back to the driver, as torch.cuda.empty_cache() does."""
+    """Releases all idle memory to the driver, like torch.cuda.empty_cache()."""
     _command("trim")
 
 
@@ -37,7 +37,7 @@ def snapshot(path):
     """Writes a snapshot: a pickle for PyTorch's viewer if the path ends in .pickle, else JSON for `cistern report`."""
     file = os.path.abspath(os.fspath(path))
     if "\n" in file:
-        raise CisternError(f"a path can't have several lines: {file!r}")
+        raise CisternError(f"a path can't span several lines: {file!r}")
     _command(f"snapshot {file}")
 
 

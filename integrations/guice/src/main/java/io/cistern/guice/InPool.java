@@ -16,7 +16,7 @@ import java.lang.annotation.Target;
 ///
 /// The scope ends when the method returns, because scopes belong to threads. If the method returns a
 /// [java.util.concurrent.CompletionStage], the pool stays in use until the stage completes. If the pool is
-/// closed before that, it gives its memory back only when the stage completes. To carry the scope to other
+/// closed before that, it releases its memory only when the stage completes. To carry the scope to other
 /// threads, use [io.cistern.ScopeCarrier].
 @Documented
 @Retention(RetentionPolicy.RUNTIME)

@@ -9,8 +9,8 @@ import java.util.Set;
 import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
-/// Checks the methods of every type that Guice creates. An [InPool] that names no pool, or whose method can't
-/// run in a scope, becomes an error of the injector instead of a failure at the first call.
+/// Checks the methods of every type that Guice creates. An [InPool] that names an unknown pool, or whose
+/// method can't run in a scope, becomes an error of the injector instead of a failure at the first call.
 ///
 /// @param pools the names of the pools that exist
 record PoolMethods(Set<String> pools) implements TypeListener {

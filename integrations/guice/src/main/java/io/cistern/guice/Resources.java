@@ -22,7 +22,7 @@ import java.util.Optional;
 import java.util.Set;
 
 /// Opens the device memory and pools of an injector together, and closes them together. If some can't be
-/// opened, it reports all of them, each with the line that asked for it, and leaves nothing open.
+/// opened, it reports all of them, each with the line that requested it, and leaves nothing open.
 @Singleton
 final class Resources implements CisternLifecycle {
     private final DeviceMemory memory;
@@ -103,7 +103,8 @@ final class Resources implements CisternLifecycle {
         pools.put(configuration.name(), builder.open());
     }
 
-    /// Comes last, because nothing undoes it. After a failure it only tries whether the allocator can be opened.
+    /// Runs last, because it can't be undone. After a failure it only checks whether the allocator can be
+    /// opened.
     private void makeCurrent(String spec) {
         if (failures.isEmpty()) {
             memory.setCurrent(around(spec));

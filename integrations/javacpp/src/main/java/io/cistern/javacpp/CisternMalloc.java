@@ -32,8 +32,8 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **What differs.** Freeing does not synchronise. Memory is allocated and freed in the order of the legacy
 /// default stream, for which most programs' streams wait. Streams created with `cudaStreamNonBlocking` do
-/// not wait for it. A program that works on such streams must synchronise them before it frees. Or it can
-/// free with [#cudaFreeAsync], or use [DevicePointer]s.
+/// not wait for it. A program that uses such streams must synchronise them before it frees, free with
+/// [#cudaFreeAsync], or use [DevicePointer]s.
 ///
 /// **Device.** Memory comes from the device whose context is current on the calling OS thread, as after
 /// `cudaSetDevice`, or from device 0 if none is current. It belongs to the device's primary context, as the runtime
@@ -57,8 +57,8 @@ import org.jspecify.annotations.Nullable;
 public final class CisternMalloc {
     private CisternMalloc() {}
 
-    /// Binds the address of a pointer that the program made, which only JavaCPP's native code may write: no public or
-    /// protected member does.
+    /// Accesses the address of a pointer that the program created. No public or protected member of JavaCPP
+    /// sets it, only native code.
     private static final class AddressField {
         static final VarHandle ADDRESS = bind();
 
@@ -77,15 +77,15 @@ public final class CisternMalloc {
 
     /// Sets a pointer to null, and its position to 0.
     ///
-    /// @return what writes an address
+    /// @return code that writes an address
     private static LongConsumer cleared(Pointer pointer) {
         pointer.position(0);
         return cleared(address -> AddressField.ADDRESS.set(pointer, address));
     }
 
-    /// Sets to null the pointer to which a pointer to pointers points.
+    /// Sets to null the pointer that a pointer to pointers refers to.
     ///
-    /// @return what writes an address there
+    /// @return code that writes an address there
     private static LongConsumer cleared(PointerPointer<?> pointer) {
         requireWritable(pointer);
         return cleared(address -> pointer.put(0, DevicePointer.of(address, 0)));

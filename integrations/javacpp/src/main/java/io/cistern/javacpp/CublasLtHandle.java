@@ -10,7 +10,7 @@ import org.bytedeco.cuda.cudart.CUstream_st;
 /// cublasLtMatmul(lt.context(), …, lt.workspace(), lt.workspace().capacity(), lt.stream());
 /// ```
 ///
-/// **Threads.** Only the thread that got the handle from its pool may use it.
+/// **Threads.** Only the thread that obtained the handle from its pool may use it.
 public final class CublasLtHandle {
     private final cublasLtContext context = new cublasLtContext();
     private CUstream_st stream = new CUstream_st();

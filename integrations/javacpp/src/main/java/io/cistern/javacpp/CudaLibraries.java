@@ -143,7 +143,7 @@ public final class CudaLibraries {
     /// A library by its functions, which return a status.
     ///
     /// @param preset the class of the presets that has them
-    /// @param empty makes an object for a handle
+    /// @param empty creates an object for a handle
     /// @param byteSize the bytes of a workspace by device
     private record Preset<H>(
             String name,
@@ -155,7 +155,7 @@ public final class CudaLibraries {
             IntToLongFunction byteSize,
             ToIntBiFunction<H, DevicePointer> settingWorkspace)
             implements HandleLibrary<H> {
-        /// Has no workspaces.
+        /// Creates a preset without workspaces.
         Preset(
                 String name,
                 Class<?> preset,

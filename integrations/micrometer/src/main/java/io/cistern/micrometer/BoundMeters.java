@@ -33,7 +33,7 @@ final class BoundMeters {
     private final int number;
     private final MeterGroup ofMemory;
 
-    /// By the name that events have for an allocator; of several allocators, the first.
+    /// By the allocator's name in events; if several share it, the first.
     private final Map<String, OfAllocator> byEventName = new ConcurrentHashMap<>();
 
     /// Guarded by this, like the field below.
@@ -116,14 +116,14 @@ final class BoundMeters {
         return Tags.of("device", Integer.toString(device));
     }
 
-    /// Returns NaN for a device that this process does not use, because asking would cost memory there.
+    /// Returns NaN for a device that this process does not use, because a query would take memory there.
     private static double freeBytes(DeviceMemory memory, int device) {
         return memory.driver().devices().isUsed(device)
                 ? memory.driver().memory().info(device).freeBytes()
                 : Double.NaN;
     }
 
-    /// Returns NaN at the levels that watch no buffers.
+    /// Returns NaN at the leak levels that do not track buffers.
     private static double droppedBytes(DeviceMemory memory, int device) {
         return memory.moduleSupport().leakLevel().compareTo(LeakLevel.SITES) < 0
                 ? Double.NaN
@@ -185,7 +185,7 @@ final class BoundMeters {
     }
 
     private static String nameOf(MemoryPool pool) {
-        return pool.tag().isEmpty() ? "untagged" : pool.tag(); // a pool's number would make series without end
+        return pool.tag().isEmpty() ? "untagged" : pool.tag(); // a pool's number would create ever more series
     }
 
     private static void addLimit(MeterGroup group, Allocator allocator) {

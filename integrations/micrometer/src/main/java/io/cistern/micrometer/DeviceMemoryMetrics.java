@@ -73,7 +73,7 @@ public final class DeviceMemoryMetrics implements MeterBinder, AutoCloseable {
     /// Returns all meters, including the timer of slow allocations. Every allocation and free is then
     /// [observed][io.cistern.Listeners#onEvent], which makes each of them slower.
     ///
-    /// @param slow the least duration of a slow allocation, such as 1 ms; 0 times every allocation
+    /// @param slow the minimum duration of a slow allocation, such as 1 ms; 0 times every allocation
     /// @throws IllegalArgumentException if `slow` is negative
     public static DeviceMemoryMetrics withSlowAllocations(DeviceMemory memory, Duration slow) {
         if (slow.isNegative()) {

@@ -89,7 +89,8 @@ final class EventMeters implements Consumer<MemoryEvent> {
         }
     }
 
-    /// Adds the counter of refused requests: an alarm sees the first one only if the counter was there before.
+    /// Adds the counter of refused requests: an alert detects the first one only if the counter existed
+    /// before.
     static @Nullable Counter refusals(MeterGroup group, Tags more, RefusalCause cause) {
         return group.meter(
                 Counter.class,

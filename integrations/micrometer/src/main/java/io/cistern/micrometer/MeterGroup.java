@@ -33,7 +33,7 @@ final class MeterGroup {
 
     /// Returns the meter of a name and tags; the first call registers it.
     ///
-    /// @param registering gets all tags and the registry
+    /// @param registering receives all tags and the registry
     /// @return null if the group was removed
     <M extends Meter> @Nullable M meter(
             Class<M> type, String name, Tags more, BiFunction<Tags, MeterRegistry, M> registering) {

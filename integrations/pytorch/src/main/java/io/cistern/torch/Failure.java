@@ -3,7 +3,7 @@ package io.cistern.torch;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import org.jspecify.annotations.Nullable;
 
-/// Keeps the last failure of a call from C for each thread. C asks for it at once, on the same thread.
+/// Keeps the last failure of a call from C for each thread. C retrieves it at once, on the same thread.
 final class Failure {
     private static final ThreadLocal<@Nullable Throwable> LAST = new ThreadLocal<>();
 
@@ -25,8 +25,8 @@ final class Failure {
         return failure instanceof DeviceOutOfMemoryException;
     }
 
-    /// Returns the failure's message and those of its causes, without repetitions. The message of a lack of
-    /// memory is complete in itself.
+    /// Returns the failure's message and those of its causes, without repetitions. An out-of-memory message
+    /// is complete in itself.
     static String text(Throwable failure) {
         StringBuilder text = new StringBuilder();
         for (Throwable each = failure; each != null; each = isOutOfMemory(each) ? null : each.getCause()) {

@@ -35,7 +35,7 @@ final class TorchCommands {
 
     /// Runs a command.
     ///
-    /// @return its answer; empty if there is nothing to tell
+    /// @return its answer; empty if it has none
     String run(String command) {
         String[] words = command.split(" ", 2);
         String rest = words.length == 1 ? "" : words[1];
@@ -107,7 +107,7 @@ final class TorchCommands {
         return "";
     }
 
-    /// Logs a failure that can't be reported to a caller, once of its kind.
+    /// Logs a failure that can't be reported to a caller, once for each kind.
     void log(Throwable failure) {
         try {
             if (logged.add(failure.getClass())) {

@@ -86,7 +86,7 @@ final class TorchFunctions {
             memory.recordUse(address, stream);
             return DONE;
         } catch (UnknownAddressException foreign) {
-            return DONE; // memory of others, which PyTorch's own allocators ignore too
+            return DONE; // foreign memory, which PyTorch's own allocators ignore, too
         } catch (Throwable failure) {
             return failed(failure);
         }

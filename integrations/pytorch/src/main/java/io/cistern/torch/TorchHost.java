@@ -13,7 +13,8 @@ import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
-/// Enters from JNI: opens the process's device memory and hands out the functions that PyTorch's hooks call.
+/// The entry point from JNI: opens the process's device memory and hands out the functions that PyTorch's
+/// hooks call.
 ///
 /// **Threads.** One thread at a time.
 final class TorchHost {
@@ -30,7 +31,7 @@ final class TorchHost {
     ///
     /// @param table where to write the addresses of the functions
     /// @param allocator an allocator's spec, or null for the configured one
-    /// @param settings settings made in code, one to a line: `cistern.limit=8GiB`
+    /// @param settings settings made in code, one per line: `cistern.limit=8GiB`
     /// @return null, or the reason of a failure
     static @Nullable String open(long table, @Nullable String allocator, String settings) {
         Map<String, String> set = settings.lines()
@@ -49,8 +50,8 @@ final class TorchHost {
         }
     }
 
-    /// Checks that the settings did not change. Device memory is opened once in a process, and an earlier call
-    /// may have opened it and then been refused because of its allocator.
+    /// Checks that the settings did not change. Device memory is opened once in a process, and an earlier
+    /// call may have opened it and then failed because of its allocator.
     private static void requireSameSettings(Map<String, String> set) {
         Map<String, String> before = openedWith;
         if (before != null && !before.equals(set)) {

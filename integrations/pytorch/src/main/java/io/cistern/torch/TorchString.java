@@ -9,8 +9,8 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.stream.Collectors;
 
-/// The options that a program gives PyTorch's own allocator in the environment. Where `caching` is chosen, they
-/// apply to it, since it has the same ones.
+/// The options that the environment sets for PyTorch's own allocator. They also apply to `caching`, which
+/// has the same options.
 ///
 /// @param variable the variable that PyTorch reads
 /// @param options by their keys; each value is a list, of one element unless it was written in brackets
@@ -19,13 +19,13 @@ record TorchString(String variable, Map<String, List<String>> options) {
     private static final String ALLOCATOR = "caching";
     private static final String OPTION = "pytorch";
 
-    /// The first that is set is the one that PyTorch reads.
+    /// PyTorch reads the first one that is set.
     private static final List<String> VARIABLES = List.of("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF");
 
     /// PyTorch reads it if it was built for ROCm.
     private static final String ROCM = "PYTORCH_HIP_ALLOC_CONF";
 
-    /// Finds the string. Warns of a variable that is set and not read.
+    /// Finds the string. Warns of a variable that is set but not read.
     ///
     /// @throws ConfigurationException if it does not follow PyTorch's syntax
     static Optional<TorchString> in(Map<String, String> environment) {
@@ -55,7 +55,8 @@ record TorchString(String variable, Map<String, List<String>> options) {
         }
     }
 
-    /// Returns a spec with these options, but for those that it has by itself. Warns of what has no effect.
+    /// Returns a spec with these options, except those that it sets itself. Warns of options without
+    /// effect.
     String addedTo(AllocatorSpec spec) {
         if (!spec.name().equals(ALLOCATOR) || spec.options().containsKey(OPTION)) {
             warn(variable + " has no effect: the allocator is " + spec + "; it applies only to '" + ALLOCATOR

@@ -72,7 +72,7 @@ public final class CisternAutoConfiguration {
     /// Creates the configuration, for Spring.
     public CisternAutoConfiguration() {}
 
-    /// Returns the application's settings, which are made before the first bean of device memory.
+    /// Returns the application's settings, which are created before the first bean of device memory.
     @Bean(destroyMethod = "close")
     @Lazy
     ContextSettings cisternSettings(
@@ -98,7 +98,7 @@ public final class CisternAutoConfiguration {
                         .equals(CisternAutoConfiguration.class.getName());
     }
 
-    /// Publishes the settings before the first bean of device memory is made.
+    /// Publishes the settings before the first bean of device memory is created.
     @Bean
     static SettingsFirst cisternSettingsFirst(ObjectProvider<ContextSettings> settings) {
         return new SettingsFirst(settings);
@@ -123,7 +123,8 @@ public final class CisternAutoConfiguration {
         return checked(settings.inForce(CisternAutoConfiguration::system));
     }
 
-    /// Without a driver, the application should not start: that gets an explanation, like a wrong setting.
+    /// Without a driver, the application should not start; the failure is explained like an invalid
+    /// setting.
     private static DeviceMemory system() {
         try {
             return DeviceMemory.system();
@@ -171,7 +172,7 @@ public final class CisternAutoConfiguration {
         }
     }
 
-    /// Adds health if Actuator's health is present.
+    /// Adds the health check if Actuator's health support is present.
     @Configuration(proxyBeanMethods = false)
     @ConditionalOnClass({HealthIndicator.class, ConditionalOnEnabledHealthIndicator.class})
     static final class Healths {

@@ -39,8 +39,8 @@ import org.springframework.boot.convert.DurationStyle;
 import org.springframework.core.env.ConfigurableEnvironment;
 
 /// Cistern's settings among the properties of a Spring application, in Spring's order. They are system properties until
-/// the application's context closes. Of several contexts that are open, those of the one that made device memory last
-/// are in force.
+/// the application's context closes. If several contexts are open, the settings of the one that last
+/// created device memory are in force.
 ///
 /// **Threads.** Any.
 final class ContextSettings implements AutoCloseable {
@@ -51,12 +51,12 @@ final class ContextSettings implements AutoCloseable {
     private static final String OURS = "metrics.";
     private static final String OUR_ONLY_ONE = plain(SLOW_ALLOCATIONS);
 
-    /// Keys that end with a name of the user's.
+    /// Keys that end with a user-defined name.
     private static final String NAMES = "define.";
 
     private static final Pattern ELEMENT = Pattern.compile("\\.\\d+$");
 
-    /// Those of open contexts, the ones in force last; guarded by the class.
+    /// The settings of open contexts, those in force last. Guarded by the class.
     private static final List<ContextSettings> OPEN = new ArrayList<>();
 
     private final Map<String, String> settings = new TreeMap<>();
@@ -64,7 +64,7 @@ final class ContextSettings implements AutoCloseable {
     /// System properties that settings replace while they are published, such as settings of the command line.
     private final Map<String, String> replaced = new TreeMap<>();
 
-    /// Where each of them comes from, such as a line of application.properties.
+    /// The source of each setting, such as a line of application.properties.
     private final Map<String, String> sources = new HashMap<>();
 
     private final Set<String> wrong = new LinkedHashSet<>();
@@ -100,7 +100,7 @@ final class ContextSettings implements AutoCloseable {
         return keys;
     }
 
-    /// Adds a setting under its standard key, or else as it is written, to be refused.
+    /// Adds a setting under its standard key, or as it is written so that it is refused.
     private void addAs(ConfigurableEnvironment environment, String standard, String written) {
         find(environment, name(standard))
                 .ifPresentOrElse(
@@ -183,7 +183,7 @@ final class ContextSettings implements AutoCloseable {
         }
     }
 
-    /// Returns the least duration of a slow allocation; null if they are not counted.
+    /// Returns the minimum duration of a slow allocation; null if they are not counted.
     @Nullable
     Duration slowAllocations() {
         return slowAllocations;
@@ -202,7 +202,8 @@ final class ContextSettings implements AutoCloseable {
         return key.toLowerCase(Locale.ROOT).replaceAll("[^a-z0-9]", "");
     }
 
-    /// Returns the value that Cistern finds by itself. Where Spring has the same, messages can name its source.
+    /// Returns the value that Cistern itself reads. If Spring has the same value, messages can name its
+    /// source.
     private static @Nullable String seenByCistern(String key) {
         String property = System.getProperty(key);
         return property != null
@@ -239,7 +240,7 @@ final class ContextSettings implements AutoCloseable {
         }
     }
 
-    /// Checks all settings, whoever reads them: one that has no effect may be wrong, too.
+    /// Checks all settings: even one that has no effect may be invalid.
     private void check(boolean opens, Function<String, List<String>> ofSpec) {
         Settings settings = Settings.ofProcess();
         Set<String> problems = new LinkedHashSet<>(wrong);
@@ -297,7 +298,8 @@ final class ContextSettings implements AutoCloseable {
         }
     }
 
-    /// Calls code while these settings are in force: meanwhile other contexts can't put theirs in force.
+    /// Runs code while these settings are in force. Until it returns, other contexts can't put theirs in
+    /// force.
     <T> T inForce(Supplier<T> code) {
         synchronized (ContextSettings.class) {
             putInForce();
@@ -323,7 +325,7 @@ final class ContextSettings implements AutoCloseable {
         }
     }
 
-    /// Warns of the settings that a device memory does not follow, since it was opened with others.
+    /// Warns of the settings that a device memory ignores, since it was opened with others.
     ///
     /// @param name the name of its bean
     void compareWith(DeviceMemory memory, String name) {

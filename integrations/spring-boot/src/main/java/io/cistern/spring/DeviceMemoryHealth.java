@@ -34,7 +34,7 @@ final class DeviceMemoryHealth extends AbstractHealthIndicator {
         if (level != LeakLevel.OFF) {
             List<LiveBlock> live = memory.leaks();
             builder.withDetail("liveBytesBySite", bySite(live));
-            if (level != LeakLevel.SAMPLED) { // which watches no buffers
+            if (level != LeakLevel.SAMPLED) { // which tracks no buffers
                 builder.withDetail(
                         "droppedBytes",
                         live.stream()
@@ -64,7 +64,7 @@ final class DeviceMemoryHealth extends AbstractHealthIndicator {
         Map<String, Object> details = new LinkedHashMap<>();
         details.put("name", driver.devices().name(device));
         details.put("totalBytes", driver.devices().totalBytes(device));
-        if (driver.devices().isUsed(device)) { // asking would cost memory there
+        if (driver.devices().isUsed(device)) { // a query would take memory there
             details.put("freeBytes", driver.memory().info(device).freeBytes());
         }
         details.put("requestedBytes", statistics.requestedBytes());

@@ -5,8 +5,8 @@ import org.jspecify.annotations.Nullable;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.beans.factory.config.InstantiationAwareBeanPostProcessor;
 
-/// Publishes an application's settings before any bean of device memory is made, also one of the application's own,
-/// and warns of the settings that such a bean does not follow.
+/// Publishes an application's settings before any bean of device memory is created, including the
+/// application's own, and warns of the settings that such a bean ignores.
 final class SettingsFirst implements InstantiationAwareBeanPostProcessor {
     private final ObjectProvider<ContextSettings> settings;
 

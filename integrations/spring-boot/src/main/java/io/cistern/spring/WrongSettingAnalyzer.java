@@ -8,8 +8,8 @@ import java.util.stream.Collectors;
 import org.springframework.boot.diagnostics.AbstractFailureAnalyzer;
 import org.springframework.boot.diagnostics.FailureAnalysis;
 
-/// Explains an application that did not start because of a setting or without a driver, instead of a stack trace
-/// through all beans.
+/// Explains that an application did not start because of a setting or a missing driver, instead of a stack
+/// trace through all beans.
 final class WrongSettingAnalyzer extends AbstractFailureAnalyzer<ConfigurationException> {
     /// The start of a problem: `cistern.limit from class path resource [application.properties] - 3:15: `.
     private static final Pattern IN_FILE = Pattern.compile("\\S+ from (.+?) - (\\d+):\\d+: .*");
