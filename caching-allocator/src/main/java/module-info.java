@@ -1,4 +1,4 @@
-/// The caching allocator keeps memory that it got from the driver, splits it into blocks, and merges them
+/// The caching allocator keeps memory obtained from the driver, splits it into blocks, and merges them
 /// again. Its name is `caching`; [io.cistern.caching.options.CachingOption] lists its options.
 @org.jspecify.annotations.NullMarked
 module io.cistern.caching {

@@ -19,17 +19,17 @@ import org.jspecify.annotations.Nullable;
 /// Compacts the live memory of one device's cache: see [CompactionPlan] and
 /// [PageSplit][io.cistern.caching.internal.compact.PageSplit].
 ///
-/// 1. Find obstacles: no pages, a pool that sleeps, a capture.
+/// 1. Find obstacles: no pages, a sleeping pool, a capture.
 /// 2. Wait for the device, and free blocks that waited for its streams.
 /// 3. Move pages that an earlier compaction left on the host back to the device. Then plan. For a request, nothing
 ///    else moves unless the request fits afterwards.
-/// 4. Carry out the plan. The driver takes memory too, for the stream of the copies and for mappings, so a
-///    request may lack a little again; then the framework asks once more.
+/// 4. Carry out the plan. The driver, too, takes memory, for the copy stream and for mappings, so a request
+///    may still fall slightly short; the framework then asks again.
 ///
 /// **Threads.** One at a time, and not while pages fall asleep, wake or are opened to other devices. The caller
 /// ensures this, and also that no work is enqueued on the device meanwhile.
 final class CacheCompaction {
-    /// The result while another thread has the pages.
+    /// The result while another thread is changing the pages.
     static final CompactionResult BUSY = CompactionResult.nothing(
             "another thread is compacting or waking the memory, or opening it to another device");
 
@@ -68,14 +68,14 @@ final class CacheCompaction {
                 return planAndRun(table, asked);
             } catch (CudaException refusal) {
                 if (refusal.result() == CudaResult.STREAM_CAPTURE_UNSUPPORTED) {
-                    return CompactionResult.nothing(CAPTURED); // it began just now
+                    return CompactionResult.nothing(CAPTURED); // a capture has just begun
                 }
                 throw refusal;
             }
         });
     }
 
-    /// Says what [#compact] would do.
+    /// Returns what [#compact] would do.
     CompactionResult plan() {
         return unlessObstacle(table -> {
             CompactionPlan plan = plan(table, Long.MAX_VALUE, room(table));
@@ -141,7 +141,7 @@ final class CacheCompaction {
         return compaction.run(plan, begun);
     }
 
-    /// Returns how many bytes of new pages there is room for, rounded down to whole slots.
+    /// Returns the room for new pages in bytes, rounded down to whole slots.
     private long room(PageTable table) {
         long held = counters.reservedBytes();
         long left = capBytes - held;
@@ -152,7 +152,8 @@ final class CacheCompaction {
     }
 
     /// Returns the bytes that must become free before the request fits, at worst all in new pages. A driver
-    /// may refuse the last page that it counts as free; the request was refused, so it lacks a slot at least.
+    /// may refuse the last page that it counts as free; the request was refused, so it lacks at least one
+    /// slot.
     private long lacking(PageTable table, long asked, long room) {
         long slot = table.physical.slotBytes;
         return Math.max(slot, (shards.rounded(asked) + slot - 1) / slot * slot - room);

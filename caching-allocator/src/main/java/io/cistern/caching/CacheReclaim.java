@@ -34,25 +34,26 @@ import java.util.function.LongSupplier;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
-/// Finds memory for requests for which the driver has none, and gives idle memory back.
+/// Finds memory for requests that the driver refused, and gives idle memory back.
 ///
-/// **A request.** First any free block of the stream serves, wherever it lies.
-/// Then come the steps of [#steps], one by one, each followed by another search among all free blocks of the stream
-/// and, if there is more memory now, by another growth: other threads free meanwhile.
+/// **A request.** First, all free blocks of the stream are searched. Then the [#steps] are taken one by
+/// one. After each, the free blocks are searched again, since other threads may free some meanwhile; if
+/// there is more memory, the growth is retried.
 ///
-/// The error then says how much is held and how much each step gave. If the framework asks for the last two
-/// steps, after steps of its own, they are not taken here. For graphs, and at a limit that demands an error at once,
-/// no step moves pages or gives memory back.
+/// The error then says how much is held and how much each step gave. If the framework requests the last two
+/// steps later, after its own, they are not taken here. For graphs, and at a limit that demands an error at
+/// once, no step moves pages or gives memory back.
 ///
 /// **Giving back.** 1. A shard's blocks in thread caches are freed, since they are idle too. 2. Under the shard's
-/// driver lock, blocks whose fences have passed are freed; with waiting, all blocks that wait. 3. Idle
-/// memory is given back if its stream's work has finished; with waiting, after that work.
+/// driver lock, blocks whose fences have passed are freed; if the caller waits, all blocks that wait for
+/// fences. 3. Idle memory is given back if its stream's work has finished; if the caller waits, after that
+/// work.
 ///
 /// **Threads.** Any; one shard's driver lock is held at a time, and none during a wait for a stream's work.
 final class CacheReclaim {
-    /// How many kinds of waiting may [give][#giveBackAfterWaiting] something.
+    /// How many kinds of wait may [free][#giveBackAfterWaiting] memory.
     private static final int WAYS_TO_WAIT = 3;
-    /// Calls of different kinds may fail, one in each try.
+    /// Different kinds of call may fail, one per try.
     private static final int MOST_TRIES_TO_CLOSE = 8;
 
     /// The steps that neither move pages nor give memory back.
@@ -93,8 +94,8 @@ final class CacheReclaim {
 
     /// A step that may free memory.
     ///
-    /// @param mostTurns how often it is taken, as long as it gives something
-    /// @param taking takes it, and returns the bytes that it gave
+    /// @param mostTurns the most times that the step is taken, while it frees memory
+    /// @param taking takes the step, and returns the bytes that it freed
     private record Step(ReclaimStep step, int mostTurns, LongSupplier taking) {}
 
     private List<Step> steps(Shard shard, long size) {
@@ -109,7 +110,7 @@ final class CacheReclaim {
     /// Allocates after a growth has failed.
     ///
     /// @param asked the bytes that the caller asked for
-    /// @param refusal why it failed; thrown again if memory is not the reason
+    /// @param refusal why the growth failed; rethrown if not for lack of memory
     /// @throws DeviceOutOfMemoryException if nothing helps
     long allocate(Shard shard, long size, long asked, RuntimeException refusal) {
         if (!MemoryRefusal.isOutOfMemory(refusal)) {
@@ -137,7 +138,7 @@ final class CacheReclaim {
                 long address = allocateFromAny(shard, size);
                 boolean isMore = given != 0
                         || each.step() == ReclaimStep.IDLE_PAGES
-                        || counters.reservedBytes() < held; // others may give back, too
+                        || counters.reservedBytes() < held; // other threads may have given memory back
                 if (address == 0 && isMore) {
                     address = tryToGrow(shard, size, idleFirst);
                 }
@@ -145,7 +146,7 @@ final class CacheReclaim {
                     address = allocateFromAny(shard, size); // growth frees blocks whose fences have just passed
                 }
                 if (address != 0) {
-                    return address; // a block that was found must not need Java heap
+                    return address; // returning a block must not need Java heap
                 }
                 tried.add(new TriedStep(each.step(), given, nanoTime.getAsLong() - begun));
             }
@@ -207,8 +208,8 @@ final class CacheReclaim {
         return failure;
     }
 
-    /// Returns an exception with the source's reason first. If a limit is the reason, the memory of this cache
-    /// is not.
+    /// Returns an exception with the source's reason first. If a limit is the reason, omits the memory of
+    /// this cache.
     private DeviceOutOfMemoryException refused(long size, long asked, RuntimeException refusal, List<TriedStep> tried) {
         long deviceBytes = deviceBytes();
         if (asked > deviceBytes) {
@@ -258,16 +259,17 @@ final class CacheReclaim {
         };
     }
 
-    /// Gives back memory that the driver refused to take back before, and idle memory of other streams that no work
-    /// may still use, until it is enough for a request.
+    /// Gives back memory whose release the driver refused before, and idle memory of other streams that no
+    /// work may still use, until it is enough for a request.
     private long giveBackAtOnce(Shard shard, long size) {
         counters.count(CacheEvent.RETRY);
         return releaseRefused() + giveBackOthers(shard, size, false).mostBytes();
     }
 
-    /// Frees blocks of this stream that wait for other streams. If that gives nothing, gives back idle memory of
-    /// other streams, after waiting for these, until it is enough for a request. If that gives nothing, gives back
-    /// all idle memory, also this stream's own, which is in pieces. Memory of streams in a capture is left out.
+    /// Frees blocks of this stream that wait for other streams. If that frees nothing, waits for other
+    /// streams and gives back their idle memory, until it is enough for a request. If that returns nothing,
+    /// gives back all idle memory, including this stream's own, which is fragmented. Skips streams in a
+    /// capture.
     ///
     /// @return the bytes given back to the driver or freed
     private long giveBackAfterWaiting(Shard shard, long size) {
@@ -284,14 +286,14 @@ final class CacheReclaim {
 
     /// The bytes that became available.
     ///
-    /// @param freedBytes bytes of blocks that waited or lay in thread caches, and are free now
-    /// @param returnedBytes bytes that went back to the driver; some of them may have been freed just before
+    /// @param freedBytes bytes of blocks that waited or were in thread caches, and are free now
+    /// @param returnedBytes bytes returned to the driver; may include some of the freed bytes
     private record Given(long freedBytes, long returnedBytes) {
         Given plus(Given other) {
             return new Given(freedBytes + other.freedBytes, returnedBytes + other.returnedBytes);
         }
 
-        /// The bytes that may serve a request, here or from the driver.
+        /// Returns the most bytes that may serve a request, from here or from the driver.
         long mostBytes() {
             return Math.max(freedBytes, returnedBytes);
         }
@@ -328,7 +330,7 @@ final class CacheReclaim {
         growth.releaseRefused();
         shards.endOrphans(1);
         long returned = Math.max(0, before - counters.reservedBytes());
-        long onHost = growth.hostBytes(); // nobody keeps idle memory there
+        long onHost = growth.hostBytes(); // idle memory is never kept there
         for (Shard shard : shards.all()) {
             long excess = counters.reservedBytes() + onHost - keepBytes;
             if (excess > 0) {
@@ -343,8 +345,8 @@ final class CacheReclaim {
     ///
     /// `Σ left = reserved`, if no thread allocates meanwhile and no live bytes wait on the host. Each byte of a
     /// shard is in use, waits for another stream, is idle beside a block in use, or is idle in a whole page or
-    /// segment. The last kind stayed because it was to be kept, because its stream was not known to have finished,
-    /// or because the driver refused it.
+    /// segment. The last kind stayed because the caller wanted to keep it, its stream was not known to have
+    /// finished, or the driver refused it.
     TrimResult trim(long keepBytes, TrimMode mode) {
         boolean wait = mode == TrimMode.SYNCHRONIZE;
         threadCaches.empty(shards.all()); // so that their blocks don't count as in use
@@ -383,7 +385,7 @@ final class CacheReclaim {
         }
     }
 
-    /// Gives back all memory; all blocks are free. A call that the driver refuses is repeated a few times.
+    /// Gives back all memory; no block is live. A call that the driver refuses is repeated a few times.
     ///
     /// @return the first failure that does not end the context, with the others of its try suppressed, or null
     @Nullable
@@ -398,8 +400,8 @@ final class CacheReclaim {
         return failed;
     }
 
-    /// Returns whether the driver may have memory of this cache. A shard that stays may have mappings of memory that
-    /// is no longer counted.
+    /// Returns whether this cache may still hold memory. A shard that is left may have mappings of memory
+    /// that is no longer counted.
     private boolean hasMemory() {
         return !shards.all().isEmpty() || counters.reservedBytes() > 0 || growth.hostBytes() > 0;
     }
@@ -417,14 +419,14 @@ final class CacheReclaim {
         return first;
     }
 
-    /// Does the same as [#settle] for all shards of a stream.
+    /// Like [#settle], for all shards of a stream.
     long settleStream(long key, boolean wait) {
         return shards.of(key).stream().mapToLong(shard -> settle(shard, wait)).sum();
     }
 
-    /// Empties the thread caches, and frees blocks that other streams used and have passed.
+    /// Empties the thread caches, and frees blocks whose fences have passed.
     ///
-    /// @param wait whether to wait for these streams
+    /// @param wait whether to wait for the fences
     /// @return bytes freed
     long settle(Shard shard, boolean wait) {
         threadCaches.empty(shard);

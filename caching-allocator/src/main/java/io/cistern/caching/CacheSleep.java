@@ -57,7 +57,7 @@ final class CacheSleep implements MemorySleep {
         }
     }
 
-    /// Wakes the devices again, unless the allocator slept before.
+    /// Wakes the devices again, unless the allocator was already asleep.
     private void wakeAfter(Throwable failure) {
         if (asleep) {
             return;
@@ -117,7 +117,7 @@ final class CacheSleep implements MemorySleep {
             try {
                 settle(devices.size(), awake);
             } catch (OutOfMemoryError full) {
-                asleep = true; // some pages, until the next wake
+                asleep = true; // some pages stay asleep until the next wake
                 throw full;
             } finally {
                 lock.unlock();
@@ -132,8 +132,8 @@ final class CacheSleep implements MemorySleep {
         }
     }
 
-    /// Calls a function like [#exclude], unless the lock is taken, by this thread too: a wake may run for long, and
-    /// may itself be what lacks memory.
+    /// Like [#exclude(Runnable)], but does not call the function if the lock is held, even by this thread:
+    /// a wake may take long, and may itself lack memory.
     ///
     /// @return `otherwise` if the function was not called
     <T> T exclude(Supplier<T> function, T otherwise) {

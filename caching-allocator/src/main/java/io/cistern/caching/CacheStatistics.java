@@ -24,10 +24,10 @@ import java.util.function.Function;
 /// | `tier.thread_cache.hits`, `.misses`, `.hit_percent` | requests that thread caches served, or did not |
 /// | `tier.shard.…` | the same for shards |
 /// | `tier.pages.…` | the same for pages: hits mapped none; see below |
-/// | `pages.created`, `.released` | pages that came from the source and went back |
-/// | `pages.mapped`, `.unmapped` | pages that got their first address, and that lost their last |
-/// | `pages.taken`, `.aliased` | idle pages that moved, and addresses that pages got for that |
-/// | `waits.host`, `waits.stream` | waits of the host for a fence, and of a stream for another one |
+/// | `pages.created`, `.released` | pages obtained from the source, and returned to it |
+/// | `pages.mapped`, `.unmapped` | pages mapped when created or woken, and unmapped for good or for sleep |
+/// | `pages.taken`, `.aliased` | idle pages that moved, and the addresses added for that |
+/// | `waits.host`, `waits.stream` | waits of the host for a fence, and of one stream for another |
 /// | `steals` | idle pages that moved from one stream to another |
 /// | `largest_free_block` | bytes of the largest free block, in a shard or a thread cache |
 /// | `on_host_bytes` | bytes of pages that wait on the host for room on the device, after a compaction |
@@ -35,16 +35,16 @@ import java.util.function.Function;
 /// | `stranded_bytes.NAME.STREAM` | idle or waiting bytes kept for the stream that used them |
 ///
 /// A hit of `tier.pages` maps no page and makes no stream wait; it may ask the driver which fences have passed, and how
-/// much memory is free. `num_device_alloc` counts the misses that got new memory. Plain segments have no such tier.
-/// NAME is `small_pool` or `large_pool`. STREAM is a handle in hexadecimal, or `ended` for memory of streams that have
-/// ended.
+/// much memory is free. `num_device_alloc` counts the misses that obtained new memory. Plain segments have
+/// no such tier. NAME is `small_pool` or `large_pool`. STREAM is a handle in hexadecimal, or `ended` for
+/// memory of streams that have ended.
 ///
 /// **Peaks** over several streams are never too low. They are too high by at most 8 MiB a stream (small blocks)
 /// or 128 MiB a stream (large ones), 128 blocks a stream, or a sixteenth of the stream's own peak; they are
 /// exact while one stream allocates. Peaks of bytes in blocks never exceed `reserved_bytes.all.peak`, since the
 /// blocks lie in that memory. Peaks of allocated and active blocks include blocks that [thread
-/// caches][io.cistern.caching.internal.thread.ThreadCache] held then. `reserved_bytes.all.peak` is exact. Each
-/// part of a pool (small or large) counts pages that it took from the other as allocated.
+/// caches][io.cistern.caching.internal.thread.ThreadCache] held then. `reserved_bytes.all.peak` is exact.
+/// The small and the large pool each count pages taken from the other as allocated.
 ///
 /// **Threads.** Any.
 final class CacheStatistics {
@@ -58,7 +58,7 @@ final class CacheStatistics {
     private final DeviceCounters counters;
     /// Totals at the last reset, by name.
     private volatile Map<String, Long> before = Map.of();
-    /// Bytes of blocks at the last reset of peaks; more than was reserved if memory slept.
+    /// Bytes of blocks at the last reset of peaks; more than were reserved if memory was asleep.
     private volatile long aliveAtReset;
 
     CacheStatistics(DeviceCounters counters, Growth growth, DeviceShards shards, ThreadCaches threadCaches) {
@@ -160,7 +160,7 @@ final class CacheStatistics {
         }
     }
 
-    /// Reports reserved bytes as counted for the driver: pages may for a while belong to no shard.
+    /// Reports the device's count of reserved bytes, since pages may temporarily belong to no shard.
     private void putReserved(Map<String, Long> figures) {
         String name = CacheStat.RESERVED_BYTES.key() + ".all.";
         long obtained = counters.obtainedBytes();
@@ -183,7 +183,7 @@ final class CacheStatistics {
             peak = Math.min(peak, Math.max(counters.reservedPeakBytes(), aliveAtReset));
         }
         if (stat == CacheStat.REQUESTED_BYTES) {
-            // It has many parts, some below 0, so the sum of their peaks says little.
+            // Its parts are many, some negative, so the sum of their peaks says little.
             CacheStat most = CacheStat.ALLOCATED_BYTES;
             peak = Math.min(peak, Math.min(totals.peak(most), shared.apply(most).peak()));
         }

@@ -48,7 +48,7 @@ import org.jspecify.annotations.Nullable;
 /// once, and other errors when the block leaves the thread cache; for a size of 0 no thread cache is used. The
 /// [checking levels][io.cistern.caching.options.CheckLevel] find more.
 final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, MemorySharing {
-    /// Made before it is needed.
+    /// Made in advance, so that closing needs no Java heap for it.
     private final Runnable closing = this::closeCaches;
 
     private final CudaDriver driver;
@@ -201,7 +201,7 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, M
         return OptionalLong.of(cache == null ? 0 : cache.counters.reservedPeakBytes());
     }
 
-    /// Abilities that this allocator lacks are asked of its source.
+    /// Asks its source for abilities that this allocator lacks.
     @Override
     public <T> Optional<T> extension(Class<T> type) {
         if (type == MemorySleep.class) {
@@ -212,7 +212,7 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, M
 
     /// {@inheritDoc}
     ///
-    /// A device that was not used yet has the same names, and stays unused.
+    /// Returns the same names for a device that has not been used, which stays unused.
     @Override
     public Map<String, Long> statistics(int device) {
         DeviceCache cache = caches.get(device);
@@ -326,7 +326,7 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, M
         }
     }
 
-    /// Closes the caches. Tries once more after the Java heap was full: no caller closes an allocator twice.
+    /// Closes the caches; tries again if the Java heap was full, since no caller closes an allocator twice.
     @Override
     public void close() {
         try {

@@ -31,7 +31,8 @@ import org.jspecify.annotations.Nullable;
 /// @param initialBytes the bytes obtained with the first request of a device
 /// @param threadCacheBytes the most bytes of small blocks that each thread keeps; 0 if threads keep none
 /// @param check how much is checked
-/// @param givesBack whether idle memory may go back to the driver when memory is short; false for that of graphs
+/// @param givesBack whether idle memory may return to the driver when memory is short; false for the memory
+///     of graphs
 record CachingOptions(
         String source,
         @Nullable Boolean growsByPages,
@@ -88,7 +89,7 @@ record CachingOptions(
     /// @throws ConfigurationException if they name an unknown level
     private static CheckLevel configuredLevel() {
         Settings.Value set = Settings.ofProcess().get(Setting.CHECK).orElse(null);
-        if (set == null || set.text().equalsIgnoreCase("streams")) { // an observer checks that, for each allocator
+        if (set == null || set.text().equalsIgnoreCase("streams")) { // an observer checks streams, for every allocator
             return CheckLevel.OFF;
         }
         try {
@@ -192,7 +193,7 @@ record CachingOptions(
     }
 
     /// Returns the options for the memory of graphs: pages stay where they are, and threads keep nothing, since
-    /// a block that was freed in one capture serves another stream of it, or a later capture.
+    /// a block that was freed in one capture may serve its other streams, or a later capture.
     CachingOptions forGraphs() {
         return new CachingOptions(
                 source,
@@ -211,7 +212,7 @@ record CachingOptions(
     /// Rejects options with which a device could never serve a request: a limit below one page, initial bytes or
     /// a page above the limit or the device.
     ///
-    /// @throws ConfigurationException if there is one
+    /// @throws ConfigurationException if such an option is set
     void requireServable(int device, long deviceBytes) {
         long cap = limit.capBytes(deviceBytes);
         long page = Math.max(pages.fixedBytes(), Sizes.SLOT);

@@ -44,8 +44,8 @@ import org.jspecify.annotations.Nullable;
 /// which the thread cache is [refilled][ThreadCacheRefill]; 3. what threads keep for the shard, which goes back to it;
 /// 4. [growth][Growth]; 5. [reclaim][CacheReclaim], which grows again after each of its steps.
 ///
-/// Shards count blocks in thread caches as live; these are [emptied][ThreadCaches] when memory is to be given back
-/// or found.
+/// Shards count blocks in thread caches as live; thread caches are [emptied][ThreadCaches] before memory is
+/// given back or reclaimed.
 final class DeviceCache {
     final DeviceCounters counters;
     final Growth growth;
@@ -61,7 +61,7 @@ final class DeviceCache {
     /// The bytes obtained with the first request and free after it.
     private final long initialBytes;
 
-    /// Whether these bytes are obtained, or a thread is obtaining them.
+    /// Whether a thread has obtained these bytes or is obtaining them.
     private final AtomicBoolean hasInitial;
 
     /// @param threadCaches where threads find their thread caches, for all devices
@@ -117,9 +117,9 @@ final class DeviceCache {
                 capped, driver.virtualMemory(), counters, ranges, options.segments(), deviceBytes, fences);
     }
 
-    /// Allocates for a request that no block in the calling thread's cache has served.
+    /// Allocates for a request that the calling thread's cache did not serve.
     ///
-    /// @param found the calling thread's cache, if the caller knows it
+    /// @param found the calling thread's cache, if the caller has looked it up
     long allocate(@Nullable ThreadCache found, long byteSize, long stream) {
         StackRoom.require();
         obtainInitial(stream);
@@ -215,9 +215,9 @@ final class DeviceCache {
         return List.copyOf(streams.values());
     }
 
-    /// Gives back all memory; all blocks are free. A call that the driver refuses is repeated a few times, since no
-    /// other call gives the memory back later. A dead context has taken the memory with it. Any other failure is
-    /// thrown after all shards have been handled.
+    /// Gives back all memory; no block is live. A call that the driver refuses is repeated a few times,
+    /// since no later call gives the memory back. A dead context has already released the memory. Any other
+    /// failure is thrown after all shards have been handled.
     void close() {
         fences.finishAll();
         growth.pageTable().ifPresent(table -> table.physical.idle());

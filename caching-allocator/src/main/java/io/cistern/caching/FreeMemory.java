@@ -4,7 +4,7 @@ import io.cistern.cuda.CudaDriver;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 
-/// Measures how much a device has free. The driver clears memory that it gets back before it counts it as free, so
+/// Measures the free memory of a device. The driver clears returned memory before it counts it as free, so
 /// a reading right after a release is too low. This class then reads again until the figure stops changing.
 ///
 /// **Threads.** One at a time.
@@ -16,7 +16,7 @@ final class FreeMemory {
     private final CudaDriver driver;
     private final int device;
 
-    /// Free and reserved bytes at the last reading; they shrink if another process takes memory.
+    /// The sum of free and reserved bytes at the last reading; it shrinks if another process takes memory.
     private long knownBytes = Long.MAX_VALUE;
 
     FreeMemory(CudaDriver driver, int device) {
@@ -24,7 +24,7 @@ final class FreeMemory {
         this.device = device;
     }
 
-    /// Returns the free bytes. Waits some milliseconds if free and reserved bytes are fewer than before.
+    /// Returns the free bytes. Waits a few milliseconds if the sum of free and reserved bytes has shrunk.
     long freeBytes(long reservedBytes) {
         long free = driver.memory().freeBytes(device);
         int still = 0;

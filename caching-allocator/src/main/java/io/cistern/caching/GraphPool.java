@@ -9,11 +9,11 @@ import io.cistern.spi.StreamUses;
 import java.util.Optional;
 import java.util.OptionalLong;
 
-/// The memory of graphs: a cache in which nothing moves and from which nothing goes back before the graphs are gone.
-/// Each address that was allocated in a capture is in a graph, whether it is in use now or not, so its page is pinned.
+/// The memory of graphs: a cache that moves nothing, and returns nothing before the graphs are gone. Each
+/// address that was allocated in a capture is part of a graph, in use or not, so its page is pinned.
 ///
-/// The end of a stream gives nothing back. Blocks that it freed serve the next stream with its handle, since
-/// graphs determine their order, not handles.
+/// The end of a stream returns nothing. Blocks that it freed serve the next stream with its handle, since
+/// graphs, not handles, determine their order.
 final class GraphPool implements GraphAllocator, StreamUses {
     private final CachingAllocator cache;
     private final CudaDriver driver;
@@ -25,7 +25,7 @@ final class GraphPool implements GraphAllocator, StreamUses {
 
     @Override
     public long allocate(long byteSize, int device, long stream) {
-        cache.cache(device).shards.opened(stream); // the memory from before its end stayed
+        cache.cache(device).shards.opened(stream); // an ended stream with this handle left its memory
         long address = cache.allocate(byteSize, device, stream);
         try {
             cache.pin(device, address, byteSize, Page.Pin.CAPTURED);
@@ -56,7 +56,7 @@ final class GraphPool implements GraphAllocator, StreamUses {
         return cache.reservedBytes(device);
     }
 
-    /// Offers the cache's [MemoryStatistics] too, and no other ability of the cache.
+    /// Also offers the cache's [MemoryStatistics], but no other ability of the cache.
     @Override
     public <T> Optional<T> extension(Class<T> type) {
         if (type == MemoryStatistics.class) {

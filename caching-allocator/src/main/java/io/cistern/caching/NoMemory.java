@@ -4,7 +4,7 @@ import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.RangeSource;
 import io.cistern.spi.Segment;
 
-/// A source without memory, for the statistics of a device that was not used yet.
+/// A source without memory, for the statistics of a device that has not been used.
 enum NoMemory implements RangeSource {
     SOURCE;
 

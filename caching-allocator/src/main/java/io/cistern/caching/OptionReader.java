@@ -43,7 +43,7 @@ final class OptionReader {
             Map.entry("large_segment_size_mb", "page sizes adapt to the program"),
             Map.entry("roundup_power2_divisions", SIZES_FIT),
             Map.entry("roundup_bypass_threshold_mb", SIZES_FIT),
-            Map.entry("garbage_collection_threshold", "idle pages serve any request before memory counts as short"),
+            Map.entry("garbage_collection_threshold", "idle pages serve any request before more memory is reserved"),
             Map.entry("release_lock_on_cudamalloc", NO_LOCK),
             Map.entry("release_lock_on_hipmalloc", NO_LOCK),
             Map.entry("graph_capture_record_stream_reuse", "memory in a capture is reused as the graph orders it"),
@@ -60,8 +60,8 @@ final class OptionReader {
     private final @Nullable AllocatorOptions pytorch;
     private final boolean choosesDriverPool;
 
-    /// @throws ConfigurationException if a PyTorch string among them does not follow the grammar, or names a
-    ///     backend that PyTorch does not have
+    /// @throws ConfigurationException if the PyTorch string is malformed, or names a backend that PyTorch
+    ///     does not have
     OptionReader(AllocatorOptions options) {
         this.own = options;
         this.pytorch = options.nested(PYTORCH).orElse(null);
@@ -70,7 +70,7 @@ final class OptionReader {
             for (String key : pytorchKeys()) {
                 String why = key.startsWith(OF_PINNED_MEMORY) ? "it concerns host memory" : WITHOUT_EFFECT.get(key);
                 if (why != null) {
-                    pytorch.list(key); // else it would count as unread
+                    pytorch.list(key); // otherwise it would be rejected as unread
                     withoutEffect.add(key + " (" + why + ")");
                 }
             }
@@ -89,7 +89,7 @@ final class OptionReader {
 
     /// Warns that PyTorch keys have no effect.
     ///
-    /// @param where the end of the message, for people
+    /// @param where the circumstances, for the end of the message
     static void warn(List<String> keys, String where) {
         String line = "caching: keys of the PyTorch string without effect " + where + ": " + String.join(", ", keys);
         if (!keys.isEmpty() && TOLD.add(line)) {
@@ -97,9 +97,9 @@ final class OptionReader {
         }
     }
 
-    /// Accepts a value that changes nothing in a PyTorch string, with a warning, as PyTorch accepts it.
+    /// Accepts a value without effect in a PyTorch string, with a warning, as PyTorch does.
     ///
-    /// @throws ConfigurationException if it was given by itself
+    /// @throws ConfigurationException if it was given outside the PyTorch string
     void withoutEffect(CachingOption<?> option, String value) {
         if (option.read(own).isPresent()) {
             throw option.illegal(value);
@@ -107,8 +107,8 @@ final class OptionReader {
         warn(List.of(option.key()), "(" + value + ")");
     }
 
-    /// Returns `async` if a PyTorch string asks for the driver's pool instead of PyTorch's own allocator. Warns of
-    /// options of PyTorch's own allocator, as PyTorch does.
+    /// Returns `async` if a PyTorch string asks for the driver's pool instead of PyTorch's own allocator.
+    /// Warns about options of PyTorch's own allocator, as PyTorch does.
     ///
     /// @throws ConfigurationException if an option asks for something that `async` lacks
     Optional<AllocatorSpec> otherBackend() {

@@ -12,9 +12,9 @@ import java.util.stream.Stream;
 
 /// Opens the pages of one device to other devices.
 ///
-/// 1. From now on, new mappings are open to the peer too.
-/// 2. Wait for threads that began to map before: each held the driver lock of its shard.
-/// 3. Open all existing mappings, aliases included. If the driver refuses one, all are as before.
+/// 1. Open new mappings to the peer, too.
+/// 2. Wait for threads that began to map before: each holds the driver lock of its shard.
+/// 3. Open all existing mappings, aliases included. If the driver refuses one, close all again.
 ///
 /// **Threading.** One thread at a time, and never during sleep or wake, which map without those locks.
 final class PagePeers {
@@ -57,7 +57,7 @@ final class PagePeers {
         try {
             pages.setAccess(mapping, place, AccessRights.READ_WRITE);
         } catch (CudaException refusal) {
-            if (table.has(mapping)) { // else it was unmapped meanwhile
+            if (table.has(mapping)) { // otherwise it has since been unmapped
                 throw refusal;
             }
         }

@@ -23,8 +23,8 @@ import org.jspecify.annotations.Nullable;
 /// one address and bytes that may be needed. 3. [Claim][PageTable#beginChange] these pages and have them
 /// deregistered; a page that its source needs stays. 4. [Put them to sleep][SleepingPages].
 ///
-/// **Wake.** 1. Forget pages whose blocks were all freed meanwhile. 2. Give the others memory and their bytes,
-/// and register them again.
+/// **Wake.** 1. Forget pages whose blocks have all been freed. 2. Give the other pages memory, restore
+/// their bytes, and register them again.
 ///
 /// **Threading.** One thread at a time. While pages are claimed, no other thread moves, unmaps or releases
 /// them; frees change only the blocks.
@@ -42,13 +42,14 @@ final class PageSleep {
         this.asleep = new SleepingPages(driver, table);
     }
 
-    /// @throws io.cistern.cuda.CudaException if the driver refuses; then every page that can be awake is
+    /// @throws io.cistern.cuda.CudaException if the driver refuses; every page that can be awake is then
+    ///     awake
     TrimResult sleep(SleepMode mode, HostMemory host) {
         if (mode == SleepMode.DROP) {
             asleep.dropKept();
         }
         if (cache.counters.reservedBytes() == 0) {
-            return cache.reclaim.leftAsleep(0); // no wait: another's capture would forbid it
+            return cache.reclaim.leftAsleep(0); // no wait, which a capture elsewhere would forbid
         }
         driver.devices().synchronize(cache.counters.device);
         if (asleep.count() > 0) {
@@ -78,7 +79,7 @@ final class PageSleep {
         }
     }
 
-    /// @param claimed receives the pages, sorted by address, also those claimed before a failure
+    /// @param claimed receives the pages, sorted by address, including those claimed before a failure
     private void claim(Predicate<Page> which, List<@Nullable Page> claimed) {
         for (Shard shard : cache.shards.all()) {
             try (HeldLock _ = shard.holdDriver()) {
@@ -88,7 +89,7 @@ final class PageSleep {
         claimed.sort(Comparator.comparingLong(page -> Objects.requireNonNull(page).home.address));
     }
 
-    /// Puts pages to sleep. Ends all claims whatever happens: each page is then awake or asleep.
+    /// Puts pages to sleep. Always ends all claims: each page is then awake or asleep.
     private long sleep(@Nullable HostMemory host) {
         List<@Nullable Page> claimed = new ArrayList<>();
         int first = asleep.count();
@@ -114,7 +115,7 @@ final class PageSleep {
         }
     }
 
-    /// Moves the claimed pages that may sleep to those asleep; the others stay claimed here.
+    /// Moves the claimed pages that may sleep to `asleep`; the others stay claimed here.
     private void deregister(List<@Nullable Page> claimed) {
         asleep.reserve(claimed.size());
         for (int i = 0; i < claimed.size(); i++) {
@@ -132,7 +133,7 @@ final class PageSleep {
         }
     }
 
-    /// Gives memory to all pages, or to none; [#settle] then decides.
+    /// Gives memory to all pages, or to none; [#settle] then keeps or undoes this.
     ///
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is not enough memory
     /// @throws io.cistern.cuda.CudaException if the driver refuses
@@ -150,7 +151,7 @@ final class PageSleep {
         }
     }
 
-    /// Claims the sleeping pages, except those that are gone meanwhile.
+    /// Claims the sleeping pages, and forgets those that are gone.
     private void claimSleepers() {
         List<@Nullable Page> claimed = new ArrayList<>();
         boolean retained = false;

@@ -26,12 +26,12 @@ import java.util.TreeMap;
 /// idle     = pinned + whole pages + whole slots of pages in use + smaller pieces
 /// ```
 ///
-/// 1. The counters of each shard show what waits and what is idle.
+/// 1. The counters of each shard show the waiting and the idle bytes.
 /// 2. Free blocks on pages are split at the ends of pages: each part belongs to one reason.
 /// 3. Idle bytes that no such part explains lie in pieces smaller than a slot, or in a plain segment.
 ///
-/// **Threads.** One thread's; it takes the locks of the page table and of the shards. Figures of different shards
-/// may be of different moments.
+/// **Threads.** Used by one thread, which takes the locks of the page table and of the shards. Figures of
+/// different shards may be from different moments.
 final class UnusableSurvey {
     private final DeviceCache cache;
     private final String settings;
@@ -43,7 +43,7 @@ final class UnusableSurvey {
         this.settings = String.join("; ", settings);
     }
 
-    /// Returns all of it, the most bytes first.
+    /// Returns the idle memory by reason and stream, the most bytes first.
     List<UnusableMemory> list() {
         Map<Long, Long> explained = new TreeMap<>();
         PageTable table = cache.growth.pageTable().orElse(null);

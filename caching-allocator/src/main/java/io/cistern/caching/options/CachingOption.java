@@ -182,7 +182,7 @@ public final class CachingOption<T> extends SpecOption<T> {
             .<SpecOption<?>>flatMap(List::stream)
             .toList();
 
-    /// Returns a reader of numbers of bytes that rejects those that are not legal.
+    /// Returns a reader of byte counts that rejects illegal ones.
     private static Reader<Long> bytes(LongPredicate legal) {
         return (options, key) -> {
             Optional<Long> given = options.bytes(key);

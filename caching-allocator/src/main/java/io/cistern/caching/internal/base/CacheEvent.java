@@ -6,7 +6,7 @@ public enum CacheEvent {
     RETRY("num_alloc_retries"),
     /// A request failed because no memory was left.
     OUT_OF_MEMORY("num_ooms"),
-    /// A request failed at once, because it exceeded `per_process_memory_fraction`.
+    /// A request failed at once because it exceeded `per_process_memory_fraction`.
     REJECTION("num_oom_rejections"),
     /// The host waited for all work of the context.
     SYNCHRONIZE_ALL("num_sync_all_streams"),
@@ -18,9 +18,9 @@ public enum CacheEvent {
     PAGE_CREATED("pages.created"),
     /// A page was given back to its source.
     PAGE_RELEASED("pages.released"),
-    /// A new page was mapped.
+    /// A page was mapped when it was created or woken.
     PAGES_MAPPED("pages.mapped"),
-    /// A page was unmapped for good.
+    /// A page was unmapped for good or for sleep.
     PAGES_UNMAPPED("pages.unmapped"),
     /// An idle page moved to another place, so that no new page was needed.
     PAGE_TAKEN("pages.taken"),
@@ -34,7 +34,7 @@ public enum CacheEvent {
     STREAM_WAIT("waits.stream"),
     /// A page that was freed on one stream moved to another stream.
     STEAL("steals"),
-    /// Compaction moved live blocks together.
+    /// Compaction began to replace pages under live blocks.
     COMPACTION("compaction.count"),
     /// A page was replaced by smaller ones.
     PAGE_SPLIT("pages.split"),
@@ -42,7 +42,7 @@ public enum CacheEvent {
     MOVED_BYTES("compaction.moved_bytes"),
     /// Bytes that compaction gave back to the driver.
     COMPACTED_BYTES("compaction.freed_bytes"),
-    /// Compaction put a page on the host, for want of room on the device.
+    /// Compaction put a page on the host, for lack of room on the device.
     PAGE_ON_HOST("compaction.host_pages"),
     /// A request that its shard could not serve mapped no page and took none of another stream: a block had become free
     /// meanwhile, or idle pages of the same stream came home.

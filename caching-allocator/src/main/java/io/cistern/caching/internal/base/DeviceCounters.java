@@ -69,7 +69,7 @@ public final class DeviceCounters {
         sink.segmentAcquired(device, address, byteSize);
     }
 
-    /// Announces that a range is not usable any more.
+    /// Announces that a range is no longer usable.
     public void announceReleased(long address, long byteSize) {
         count(CacheEvent.PAGES_UNMAPPED);
         sink.segmentReleased(device, address, byteSize);
@@ -101,7 +101,7 @@ public final class DeviceCounters {
         return reserved.get();
     }
 
-    /// All bytes that were ever obtained.
+    /// Returns all bytes that were ever obtained.
     public long obtainedBytes() {
         return obtained.get();
     }
@@ -127,7 +127,7 @@ public final class DeviceCounters {
         return of(event).get();
     }
 
-    /// The number from which the gauges of small or large shards lease.
+    /// Returns the number from which the gauges of small or large shards lease.
     public SharedPeak peak(CacheStat stat, boolean ofSmall) {
         return Objects.requireNonNull((ofSmall ? small : large).get(stat));
     }
@@ -144,7 +144,7 @@ public final class DeviceCounters {
         }
     }
 
-    /// The totals of the shards that are gone, in a new object.
+    /// Returns the totals of the shards that are gone, in a new object.
     public synchronized ShardTotals gone(boolean ofSmall) {
         return new ShardTotals(ofSmall ? goneSmall : goneLarge);
     }

@@ -66,7 +66,7 @@ public final class Gauge {
         floor = leased - 2 * step;
     }
 
-    /// Sets the lease to the current number, which does not change any more.
+    /// Sets the lease to the current number, which no longer changes.
     void end() {
         shared.add(current() - leased);
         leased = current();

@@ -47,7 +47,7 @@ public final class ShardCounters {
         pieceBytes = gauge(CacheStat.INACTIVE_SPLIT_BYTES);
     }
 
-    /// The gauge of a statistic; for the two active ones it counts only the blocks that wait.
+    /// Returns the gauge of a statistic; for the two active ones it counts only the blocks that wait.
     public Gauge gauge(CacheStat stat) {
         return Objects.requireNonNull(gauges.get(stat));
     }

@@ -83,7 +83,7 @@ public final class ShardTotals {
         return sum(stat).added;
     }
 
-    /// The sum of the shards' own peaks, which is at least the peak of the sum.
+    /// Returns the sum of the shards' own peaks, which is at least the peak of the sum.
     public long peak(CacheStat stat) {
         return sum(stat).peak;
     }

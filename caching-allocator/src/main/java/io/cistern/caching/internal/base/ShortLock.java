@@ -7,8 +7,8 @@ import java.util.concurrent.locks.LockSupport;
 /// A lock for critical sections that take less time than putting a thread to sleep and waking it, and that
 /// never make a driver call.
 ///
-/// 1. It is taken by one compare-and-set and released by one release store. A `ReentrantLock` is dearer: its
-///    releasing store is a full fence, so that it sees waiters.
+/// 1. It is taken by one compare-and-set and released by one release store. A `ReentrantLock` costs more:
+///    its releasing store is a full fence, so that it sees waiters.
 /// 2. A thread that finds it held spins for a while. If it is still held, its owner has probably lost its
 ///    processor; the thread then sleeps for a fixed time, because the lock keeps no list of waiters to wake.
 ///

@@ -1,7 +1,7 @@
 package io.cistern.caching.internal.base;
 
 /// Sizes that the whole module shares, and the classes of those that thread caches keep: every granule up to 8 KiB,
-/// then 8 sizes a doubling up to 64 KiB.
+/// then 8 sizes per doubling up to 64 KiB.
 ///
 /// ```
 /// granules − 1   0 … 15         16 … 31     32 … 63     64 … 127
@@ -9,8 +9,9 @@ package io.cistern.caching.internal.base;
 /// a class is     512 B          1 KiB       2 KiB       4 KiB       wide
 /// ```
 ///
-/// There are eight sizes a doubling, because on recorded programs the rounding then adds far less than one page to the
-/// peak, and less than an eighth to a block. With more sizes, more requests would find no block of their class.
+/// There are eight sizes per doubling, because on recorded programs the rounding then adds far less than
+/// one page to the peak, and less than an eighth to a block. With more sizes, more requests would find no
+/// block of their class.
 public final class Sizes {
     /// A block starts at a multiple of this many bytes from the start of its address range, and its size is
     /// such a multiple. PyTorch uses the same value; no kernel asks for a wider alignment.
@@ -53,7 +54,7 @@ public final class Sizes {
         return Long.compareUnsigned(byteSize - 1, SMALL_LIMIT) < 0;
     }
 
-    /// The class of a request, which must [have one][#hasClass].
+    /// Returns the class of a request, which must [have one][#hasClass].
     public static int classOf(long byteSize) {
         int granules = (int) (byteSize - 1) >>> GRANULE_SHIFT;
         int shift = Integer.SIZE - 1 - STEP_SHIFT - Integer.numberOfLeadingZeros(granules | STEPS);

@@ -53,7 +53,7 @@ public final class CheckedAllocator extends AllocatorAdaptor implements MemoryRe
         return address == 0 ? 0 : recorded(address, byteSize, device, stream);
     }
 
-    /// Records a block. If the Java heap is too full for a record, the block goes back to the upstream().
+    /// Records a block. If the Java heap is too full for a record, the block is freed.
     private long recorded(long address, long byteSize, int device, long stream) {
         try {
             blocks.allocated(address, byteSize, device, stream);
@@ -64,14 +64,14 @@ public final class CheckedAllocator extends AllocatorAdaptor implements MemoryRe
         return address;
     }
 
-    /// Frees a block. One without a record came by a way that this layer does not see; the allocator itself checks it.
+    /// Frees a block. The upstream checks a block that has no record here.
     @Override
     public void free(long address, long byteSize, int device, long stream) {
         Long key = null;
         try {
             key = address;
             endRecord(address, byteSize, device);
-        } catch (OutOfMemoryError full) { // no caller repeats a free: whatever it throws, it frees
+        } catch (OutOfMemoryError full) { // no caller repeats a free, so it frees even if it throws
             if (key != null) {
                 blocks.forget(key);
             }

@@ -65,7 +65,7 @@ public final class CheckedBlocks {
         return FrameworkFrames.contains(name) || OWN.contains(name);
     }
 
-    /// Removes a block of whose free nothing is known.
+    /// Removes a block without a record of its free.
     void forget(Long address) {
         live.remove(address);
     }

@@ -44,16 +44,16 @@ public final class ParanoidAllocator extends AllocatorAdaptor implements MemoryR
     private final MemoryPattern pattern;
     private final HeldLock lock = new HeldLock();
 
-    /// Live blocks whose guard bytes the driver refused. Guarded by the lock.
+    /// Live blocks whose guard bytes the driver refused to fill. Guarded by the lock.
     private final Set<Long> unguarded = new HashSet<>();
 
-    /// @param poisoned is told of all memory that the caching allocator obtains and gives back
+    /// @param poisoned is notified of all memory that the caching allocator obtains and gives back
     public ParanoidAllocator(VerifiableAllocator caching, CudaDriver driver, PoisonedRanges poisoned) {
         super(caching);
         this.caching = caching;
         this.driver = driver;
         this.poisoned = poisoned;
-        this.pattern = new MemoryPattern(driver.original()); // whoever watches the program would report them
+        this.pattern = new MemoryPattern(driver.original()); // an observer of the program would report them
     }
 
     @Override
@@ -113,7 +113,7 @@ public final class ParanoidAllocator extends AllocatorAdaptor implements MemoryR
             long wrong = -1;
             try {
                 wrong = spoiltGuard(address, byteSize, device);
-            } finally { // no caller repeats a free: whatever it throws, it frees
+            } finally { // no caller repeats a free, so it frees even if it throws
                 caching.free(address, byteSize + GUARD_BYTES, device, stream);
             }
             caching.checkInvariants();

@@ -6,9 +6,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
-/// Remembers the freed memory that still has its pattern. Memory that comes from the driver or goes back to it
-/// has none. Neither has a page that moved: its bytes may have changed under either address. This class learns
-/// of both as an event sink, and passes the events on. No two ranges overlap.
+/// Remembers the freed memory that still has its pattern. Memory that comes from the driver or returns to
+/// it does not have it. Nor does a page that moved: its bytes may have changed under either address. This
+/// class learns of both as an event sink, and passes the events on. No two ranges overlap.
 ///
 /// **Threads.** Any.
 public final class PoisonedRanges implements EventSink {

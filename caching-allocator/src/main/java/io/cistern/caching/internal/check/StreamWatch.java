@@ -6,8 +6,8 @@ import io.cistern.cuda.Streams;
 import java.util.HashMap;
 import java.util.Map;
 
-/// Notices that a stream ended without an announcement: its handle is dead, or belongs to a stream with another
-/// number. The driver numbers streams for the life of the process, while handles are used again.
+/// Detects that a stream ended without an announcement: its handle is dead, or belongs to a stream with
+/// another number. The driver numbers streams for the life of the process, while handles are used again.
 ///
 /// **Threads.** Any.
 final class StreamWatch {

@@ -11,11 +11,11 @@ import io.cistern.diagnostics.CompactionResult;
 import io.cistern.errors.DeviceOutOfMemoryException;
 
 /// Carries out a [plan][CompactionPlan], page by page. After each page everything is consistent, so a failure
-/// may end it at any page.
+/// can end it at any page.
 ///
-/// A page that the device had no room to copy leaves its bytes on the host, at their addresses, and makes room by
-/// that. They come back at once. If something else has taken the room meanwhile, no other page's bytes go there.
-/// They come back as soon as another page makes room, or with the next compaction.
+/// If the device has no room for a copy, the page's bytes move to the host, at their addresses, which makes
+/// room for their return at once. If something else takes the room first, they return as soon as another
+/// page makes room, or with the next compaction; until then, no other page's bytes move to the host.
 ///
 /// **Threads.** One at a time; no work of the device uses the pages meanwhile.
 public final class Compaction implements AutoCloseable {

@@ -20,21 +20,21 @@ import java.util.Set;
 ///
 /// 1. Look at all free blocks. If a free block covers whole slots of a page, but not all of it, these slots
 ///    could become free.
-/// 2. Take the pages that have the fewest bytes to copy for each byte that becomes free, if there is room for the
-///    copy, until enough does. A replaced page makes room for the next one. If there is no room for any, and the
-///    request would not fit, the first one is the page with the fewest bytes to copy, by way of the host.
-/// 3. Go on, as far as possible, until there is also room to copy any one of the pages found: without room the
+/// 2. Take the pages with the fewest bytes to copy per byte freed, if there is room for the copy, until
+///    enough becomes free. A replaced page makes room for the next. If there is no room for any, and the
+///    request would not fit, take the page with the fewest bytes to copy, by way of the host.
+/// 3. Continue, if possible, until there is also room to copy any one of the pages found: without room, the
 ///    next plan could not begin.
-/// 4. Leave out pages that turn out not to be needed, those with the most bytes to copy first.
+/// 4. Drop pages that turn out not to be needed, those with the most bytes to copy first.
 ///
 /// A plan is a guess: blocks are allocated and freed meanwhile, so a thread that carries it out claims
 /// the memory that it needs.
 public final class CompactionPlan {
-    /// In the order in which they are replaced: `kept of each ≤ room + free of all before it`, but for those that
-    /// are copied by way of the host.
+    /// In the order in which they are replaced: `kept of each ≤ room + free of all before it`, except for
+    /// those copied by way of the host.
     final List<SparsePage> pages = new ArrayList<>();
 
-    /// Those whose bytes wait on the host, since there is no room for a copy.
+    /// Pages whose bytes wait on the host, since there is no room for a copy.
     final Set<SparsePage> byHost = new HashSet<>();
 
     private final long room;
@@ -53,7 +53,7 @@ public final class CompactionPlan {
         return choose(sparse(table), lacking, maxKept, room, canUseHost);
     }
 
-    /// Chooses among the pages that have live blocks and whole free slots; the list is used up.
+    /// Chooses among the pages that have live blocks and whole free slots; modifies the list.
     static CompactionPlan choose(List<SparsePage> found, long lacking, long maxKept, long room, boolean canUseHost) {
         long copyBytes = found.stream().mapToLong(SparsePage::keptBytes).max().orElse(0);
         long wanted = Math.min(lacking, Long.MAX_VALUE - copyBytes) + copyBytes;

@@ -36,7 +36,7 @@ final class CopySpace implements AutoCloseable {
         this.destroyingStream = () -> driver.streams().destroy(device, stream);
     }
 
-    /// On a device without room the driver has no memory for a stream either.
+    /// Returns a new stream, or the default stream if the device has no room for a new one.
     private long newStream() {
         try {
             return driver.streams().create(device);

@@ -22,15 +22,15 @@ import org.jspecify.annotations.Nullable;
 /// ```
 ///
 /// 1. **Claim** the page and its free parts: no other thread moves it, releases it or allocates from these parts.
-/// 2. **Copy**: create the smaller pages, map them at unused addresses, copy, wait, and unmap them there. Those that
-///    the device has no room for are created on the host.
+/// 2. **Copy**: create the smaller pages, map them at unused addresses, copy, wait, and unmap them there.
+///    Pages that the device has no room for are created on the host.
 /// 3. **Exchange**: unmap the page, map the smaller ones at its addresses.
 /// 4. **Publish**: the smaller pages have their home there, the parts have no memory, the page's handle is released.
 ///
 /// A failure undoes all steps in the reverse order: until step 4 the page has all bytes. Step 1 allocates the objects
 /// that later steps need. Blocks on the page may be freed and allocated meanwhile, but no work may use them.
 ///
-/// **Threads.** Any; one thread splits a page. It holds no lock while it calls the driver.
+/// **Threads.** Used by one thread, which holds no lock while it calls the driver.
 final class PageSplit {
     /// How often the driver is asked to map the page again, if it refuses.
     private static final int MAX_RESTORES = 8;
@@ -55,7 +55,7 @@ final class PageSplit {
     private int mappedElsewhere;
     private int mappedHome;
 
-    /// Whether the source let the page go from its addresses.
+    /// Whether the source agreed to the page leaving its addresses.
     private boolean mayGo;
 
     private boolean isAway;
@@ -102,7 +102,7 @@ final class PageSplit {
         return isClaimed;
     }
 
-    /// Makes all objects that later steps need of the Java heap.
+    /// Allocates all Java objects that later steps need.
     private void makeHomes() {
         long at = home.address;
         for (int i = 0; i <= parts.length; i++) {
@@ -154,7 +154,7 @@ final class PageSplit {
         }
     }
 
-    /// @throws RuntimeException the device's refusal, if the host has no memory for the device either
+    /// @throws RuntimeException the device's refusal, if the host has no memory either
     private void createOnHost(Page smaller, RuntimeException refusal) {
         try {
             pages.createOnHost(smaller);
@@ -244,7 +244,7 @@ final class PageSplit {
         }
     }
 
-    /// Tells the source, which let the page go, that it is still mapped.
+    /// Announces the page to the source again, since it is still mapped.
     private void tell(Throwable failure) {
         try {
             pages.announceMapped(home);

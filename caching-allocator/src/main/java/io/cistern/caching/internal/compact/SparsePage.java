@@ -42,12 +42,12 @@ final class SparsePage {
         return more;
     }
 
-    /// Bytes that would become free.
+    /// Returns the bytes that would become free.
     long freeBytes() {
         return freeBytes;
     }
 
-    /// Bytes that would have to be copied.
+    /// Returns the bytes that would have to be copied.
     long keptBytes() {
         return page.byteSize - freeBytes;
     }

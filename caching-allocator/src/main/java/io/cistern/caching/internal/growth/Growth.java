@@ -5,7 +5,7 @@ import io.cistern.caching.internal.page.PageTable;
 import io.cistern.caching.internal.shard.Shard;
 import java.util.Optional;
 
-/// Gets more memory for a shard. Holds no short lock across a driver call.
+/// Obtains more memory for a shard. Holds no short lock across a driver call.
 public interface Growth {
     /// Frees blocks whose fences have passed, searches once more, and then grows, under the shard's driver lock.
     ///
@@ -18,26 +18,26 @@ public interface Growth {
     ///     byte has changed hands
     long grow(Shard shard, long byteSize, boolean idleFirst);
 
-    /// Reserved bytes that belong to no shard, because the driver would not take them back.
+    /// Returns the reserved bytes that belong to no shard, because the driver would not take them back.
     long refusedBytes();
 
     /// Tries again to give these bytes back.
     void releaseRefused();
 
-    /// Leaves addresses that the source needs to the source: the cache is closed.
+    /// Abandons addresses to the source that needs them; the cache is closed.
     void abandon();
 
-    /// The table of the pages that the memory consists of; empty if memory comes in whole segments.
+    /// Returns the table of the pages that the memory consists of; empty if memory comes in whole segments.
     default Optional<PageTable> pageTable() {
         return Optional.empty();
     }
 
-    /// Bytes of pages that have no memory, because they sleep.
+    /// Returns the bytes of pages that have no memory, because they sleep.
     default long asleepBytes() {
         return pageTable().map(PageTable::asleepBytes).orElse(0L);
     }
 
-    /// Bytes of pages whose memory is on the host.
+    /// Returns the bytes of pages whose memory is on the host.
     default long hostBytes() {
         return pageTable().stream()
                 .flatMap(table -> table.onHost().stream())
@@ -45,6 +45,6 @@ public interface Growth {
                 .sum();
     }
 
-    /// The policy for splitting free blocks of this memory.
+    /// Returns the policy for splitting free blocks of this memory.
     SplitPolicy splitPolicy();
 }

@@ -13,34 +13,34 @@ import io.cistern.caching.options.PageReuse;
 /// 2. Above that, an idle page is moved. A page is created only if none is idle.
 /// 3. A page of a stream that is still at work would make the taker wait. Such pages stay, and a missing page is
 ///    created, while less than an eighth more than the peak of live bytes is reserved, and less than a sixteenth of
-///    the memory that may be had. Memory that others use can't be had.
+///    the available memory, which excludes what others use.
 /// 4. Streams whose requests do not repeat take pages from each other without end. Once all pages have moved as often
-///    as they keep former places, those do not help: a missing page is created, up to twice the peak of live bytes,
-///    while less is reserved than the same sixteenth.
+///    as they keep former places, those places do not help: a missing page is created, up to twice the peak
+///    of live bytes, while less is reserved than the same sixteenth.
 /// 5. A driver call for a page takes about the same time for any size, and a page is idle only as a whole. So a
 ///    page for large blocks is a share of the peak of live bytes, and half of that while several streams have such
-///    blocks, because each keeps pages that it uses in part. There are two sizes a doubling, so that a page that
-///    moves fits into many places. A page for small blocks has the smallest size.
+///    blocks, because each keeps pages that it uses in part. There are two sizes per doubling, so that a
+///    page that moves fits into many places. A page for small blocks has the smallest size.
 /// 6. When little of the device is left, pages are smaller: the part of a page that its blocks do not use
 ///    can't serve others.
 ///
 /// **The constants.** Each weighs one cost against another: a driver call against bytes that a page leaves unused
 /// ([#USUAL_SHARE], [#FINEST_SHARE]), a wait against bytes ([#EIGHTH_SHIFT], [#PLENTY_SHIFT]), and a driver call
-/// against a refusal ([#LEFT_SHIFT]). A byte or a wait costs each program something else; so they are measured, not
+/// against a refusal ([#LEFT_SHIFT]). The costs differ between programs, so the constants are measured, not
 /// derived.
 ///
 /// Guarded by the lock of the [PageTable][io.cistern.caching.internal.page.PageTable].
 final class GrowthPolicy {
     private static final int USUAL_SHARE = 96;
 
-    /// A 1024th is too little to save: of the device, or, of the peak, with tight pages.
+    /// A 1024th of the device is too little to save; with tight pages, a 1024th of the peak.
     private static final int FINEST_SHARE = 1024;
 
     /// More than an eighth above the peak made no program faster. The driver is asked again how much is left once an
-    /// eighth of the last answer is used: before the size of a page could change.
+    /// eighth of the last answer is used, before the size of a page could change.
     private static final int EIGHTH_SHIFT = 3;
 
-    /// A sixteenth of the memory leaves fifteen for others.
+    /// A sixteenth of the memory leaves fifteen sixteenths to other processes.
     private static final int PLENTY_SHIFT = 4;
 
     /// A page takes at most this share of the bytes that are left.
@@ -66,11 +66,11 @@ final class GrowthPolicy {
     /// The reserved bytes at which the driver is asked again.
     volatile long lookAtBytes;
 
-    /// The peak of live bytes, since memory below it went back; at least [#leastPeakBytes].
+    /// The peak of live bytes, lowered when memory below it is returned; at least [#leastPeakBytes].
     private long peakBytes;
 
-    /// The bytes of all pages that moved to new places of another stream since then. A page that comes back to a former
-    /// place does not count: that place did help.
+    /// The bytes of all pages that moved to new places of another stream since memory was last returned. A
+    /// page that comes back to a former place does not count: that place did help.
     private long movedBytes;
 
     /// The share of the device that is too little to save.
@@ -102,8 +102,8 @@ final class GrowthPolicy {
         lookAtBytes = reservedBytes + Math.max(slotBytes, (roomBytes - reservedBytes) >> EIGHTH_SHIFT);
     }
 
-    /// Raises the peak of live bytes. If memory went back meanwhile, a former peak above what is left counts no more:
-    /// whoever gave it back may not need it again, and large pages would not fit into less.
+    /// Raises the peak of live bytes. If memory was returned meanwhile, first lowers the peak to what is
+    /// left: the program may not need as much again, and large pages would not fit into less.
     ///
     /// @param ofSeveral whether several streams have large live blocks
     /// @param reservedBytes the bytes reserved now
@@ -123,7 +123,7 @@ final class GrowthPolicy {
         return reservedBytes < peakBytes || (!repeats && hasPlenty(reservedBytes, 2 * peakBytes));
     }
 
-    /// Records that pages of so many bytes moved to new places of another stream.
+    /// Records the bytes of pages that moved to new places of another stream.
     void moved(long byteSize) {
         movedBytes += byteSize;
     }
@@ -153,7 +153,7 @@ final class GrowthPolicy {
         long left = leftBytes(reservedBytes) >> LEFT_SHIFT;
         long most = Math.min(peakBytes / (haveSeveralStreams ? 2L * share : share), left);
         long power = Long.highestOneBit(most);
-        long between = power + power / 2; // two sizes a doubling
+        long between = power + power / 2; // two sizes per doubling
         long size = Math.min(between <= most ? between : power, PagePolicy.LARGEST_BYTES);
         return Math.max(size / slotBytes * slotBytes, slotBytes);
     }

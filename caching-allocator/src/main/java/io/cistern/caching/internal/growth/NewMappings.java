@@ -14,23 +14,23 @@ final class NewMappings {
     private final PageTable table;
     final ArrayList<Mapping> all = new ArrayList<>(0);
 
-    /// The first so many have memory, the next count says how many are mapped, the last how many the source knows.
+    /// How many mappings, from the first on, have memory; are mapped; and were announced to the source.
     private int withMemory;
 
     private int mapped;
     private int announced;
 
-    /// Those that could not be unmapped.
+    /// Mappings that could not be unmapped.
     private final ArrayList<Mapping> stuck = new ArrayList<>(0);
 
-    /// For how many the table has room.
+    /// The number of mappings for which the table has room.
     private int withRoom;
 
     NewMappings(PageTable table) {
         this.table = table;
     }
 
-    /// Reserves Java heap for what follows, so that none is lost.
+    /// Reserves Java heap for the next steps, so that no mapping is lost.
     void reserve() {
         stuck.ensureCapacity(all.size());
         table.beginFill(all);
@@ -64,7 +64,7 @@ final class NewMappings {
 
     /// Unmaps what [#map] has mapped, and releases the new pages; keeps those that the driver will not unmap.
     ///
-    /// @param failure why; gets further failures as suppressed ones
+    /// @param failure the cause; receives further failures as suppressed ones
     void unmap(Throwable failure) {
         for (int i = 0; i < all.size(); i++) {
             Mapping mapping = all.get(i);

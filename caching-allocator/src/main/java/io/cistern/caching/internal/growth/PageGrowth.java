@@ -19,12 +19,12 @@ import java.util.concurrent.atomic.AtomicLong;
 /// Grows by pages: into the window in the smallest free run of the shard's arenas that has one, or else into a
 /// new arena. Idle pages of other places, or [new ones][GrowthPolicy], fill the missing bytes.
 ///
-/// An arena's reservation costs no memory. One for large blocks has room for the device's memory and an eighth more,
-/// because blocks in use may leave free runs that have no pages; one for small blocks has an eighth of the device's
-/// memory. On a small device both have more: where addresses are short, a new block often gets some without pages, and
-/// pages move there each time. But a process has only 128 TiB of addresses, which many such arenas would use up. So the
-/// more arenas there are, the smaller is a new one; if the driver has no addresses left, it is smaller still. A shard
-/// may have several.
+/// An arena's reservation costs no memory. An arena for large blocks has room for the device's memory and
+/// an eighth more, because blocks in use may leave free runs that have no pages; one for small blocks has
+/// an eighth of the device's memory. On a small device both have more: where addresses are scarce, a new
+/// block often receives some without pages, and pages move there each time. But a process has only 128 TiB
+/// of addresses, which many such arenas would use up. So a new arena is smaller the more arenas there are,
+/// and smaller still if the driver has no addresses left. A shard may have several.
 public final class PageGrowth implements Growth {
     /// Captures that may begin between two surveys; more refusals have another reason.
     private static final int MAX_CAPTURED = 16;
@@ -33,10 +33,10 @@ public final class PageGrowth implements Growth {
     /// after this many, the growth creates new pages, which no other thread can take.
     private static final int MAX_LOST = 64;
 
-    /// This many arenas get all the room that they may need.
+    /// This many arenas receive all the room that they may need.
     private static final int ROOMY_ARENAS = 64;
 
-    /// An arena of a device with less memory than this is as large as if it had so much.
+    /// Arenas of a device with less memory than this are as large as if it had this much.
     private static final long LEAST_ROOM_BYTES = 128L << 30;
 
     private final PageTable table;
@@ -94,13 +94,15 @@ public final class PageGrowth implements Growth {
         SERVED,
         /// No free run has a window. The next attempt finds one in a new arena.
         NO_WINDOW,
-        /// Another thread took a page of the window; after [#MAX_LOST] times, no page of others is wanted.
+        /// Another thread took a page of the window; after [#MAX_LOST] times, only new pages are used.
         PAGE_LOST,
-        /// No idle page fits; once, blocks whose fences have passed are freed first.
+        /// No idle page fits. Before the next attempt, once per request, blocks whose fences have passed
+        /// are freed.
         NOT_IDLE,
-        /// The stream would wait for others though memory is plenty. The next attempt wants only pages without a wait.
+        /// The stream would wait for others though memory is plentiful. The next attempt takes only pages
+        /// without a wait.
         WOULD_WAIT,
-        /// A capture forbids the wait: it began after the survey. Happens up to [#MAX_CAPTURED] times.
+        /// A capture that began after the survey forbids the wait. Retried up to [#MAX_CAPTURED] times.
         CAPTURED
     }
 
@@ -126,8 +128,8 @@ public final class PageGrowth implements Growth {
             survey.begin(table.owners, shard, attempts.mayWait);
             growthPolicy.setPeak(
                     survey.liveBytes + byteSize, survey.liveLarge > 1, table.physical.counters.reservedBytes());
-            // Blocks that fences held, thread caches gave back or others freed since the first search may serve now.
-            // Searched in each attempt, and before a window is claimed, for which all free runs are searched.
+            // Blocks that became free since the first search may serve now. Each attempt looks for them
+            // before it claims a window, which takes a search of all free runs.
             if (fill.find()) {
                 return Outcome.SERVED;
             }
@@ -214,7 +216,7 @@ public final class PageGrowth implements Growth {
         return Optional.of(table);
     }
 
-    /// Any block may be split: pages under an unused rest can go back to the driver.
+    /// Any block may be split: pages under the unused remainder can return to the driver.
     @Override
     public SplitPolicy splitPolicy() {
         return SplitPolicy.ANY;

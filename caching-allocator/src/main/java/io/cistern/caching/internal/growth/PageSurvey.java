@@ -31,7 +31,7 @@ final class PageSurvey implements PageOwner.FreeBlocks {
         this.order = order;
     }
 
-    /// Surveys all shards for one of them.
+    /// Surveys all shards on behalf of one.
     ///
     /// @param waits whether the taker's stream may be made to wait for others
     void begin(List<PageOwner> shards, PageOwner taker, boolean waits) {
@@ -59,8 +59,8 @@ final class PageSurvey implements PageOwner.FreeBlocks {
         return home.idle && !page.isPinned() && home.freedAt <= home.owner.timeline().newestTakeable;
     }
 
-    /// Returns all idle pages, the largest first. Among equals the longest idle come first, since they are the
-    /// least likely to be needed where they are. Some may have been [taken][#has].
+    /// Returns all idle pages, the largest first. Among equals, those idle for longest come first, since
+    /// they are the least likely to be needed where they are. Some may have been [taken][#has].
     List<Page> idleBySize() {
         if (!sorted) {
             sorted = true;

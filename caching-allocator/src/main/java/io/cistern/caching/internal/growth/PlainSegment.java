@@ -5,13 +5,13 @@ import io.cistern.caching.internal.shard.Shard;
 import io.cistern.spi.Segment;
 import org.jspecify.annotations.Nullable;
 
-/// A segment from a source of plain ranges. It goes back whole or not at all.
+/// A segment from a source of plain ranges. It is returned whole or not at all.
 public final class PlainSegment extends AddressRange {
     private final SegmentGrowth maker;
     final Segment segment;
 
-    /// Whether it went back or is about to: another shard may get its addresses. Set before that can happen, so
-    /// a thread that has such an address sees it.
+    /// Whether it was returned or is about to be: another shard may obtain its addresses. Set before that
+    /// can happen, so a thread with such an address sees it.
     private volatile boolean gone;
 
     /// @param from where the first block may begin

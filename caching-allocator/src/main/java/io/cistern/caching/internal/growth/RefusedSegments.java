@@ -7,8 +7,8 @@ import io.cistern.spi.Segment;
 import java.util.ArrayList;
 import org.jspecify.annotations.Nullable;
 
-/// Segments that belong to no shard: they could not be used when they came, and their source would not take them
-/// back then.
+/// Segments that belong to no shard: they could not be used when they were acquired, and their source would
+/// not take them back.
 ///
 /// **Invariant**: for each growth that is under way there is room for all segments that it may leave here, so
 /// keeping them needs no Java heap.
@@ -32,7 +32,7 @@ final class RefusedSegments {
         onTheirWay += OF_ONE_GROWTH;
     }
 
-    /// Gives up the room: each segment has a shard, is kept here, or did not come.
+    /// Gives up the room: each segment belongs to a shard, is kept here, or was not acquired.
     synchronized void end() {
         onTheirWay -= OF_ONE_GROWTH;
     }

@@ -17,18 +17,19 @@ import io.cistern.spi.RangeSource;
 import io.cistern.spi.Segment;
 import io.cistern.spi.SegmentSource;
 
-/// Grows by plain segments. A request of up to 1 MiB gets a segment of 2 MiB, which others share. For larger blocks
-/// below 10 MiB, a segment holds as many blocks of the request's size as fit into 20 MiB, so that equal blocks waste
-/// little; others get a segment of their own size. If the source has no room for a shared segment, the growth asks
-/// for one that is just large enough. If blocks are not split, each block has a segment of its own, in whole 2 MiB.
+/// Grows by plain segments. A request of up to 1 MiB gets a segment of 2 MiB, which other blocks share. For
+/// larger blocks below 10 MiB, a segment holds as many blocks of the request's size as fit into 20 MiB, so
+/// that equal blocks waste little; others get a segment of their own size. If the source has no room for a
+/// shared segment, the growth asks for one that is just large enough. If blocks are not split, each block
+/// has a segment of its own, in whole 2 MiB.
 public final class SegmentGrowth implements Growth {
-    /// The alignment that every allocator promises and every source can give; a wider one is made from more bytes.
+    /// The alignment that every allocator promises and every source can give; a wider one takes more bytes.
     private static final long ALIGNMENT = 256;
 
     /// PyTorch's limit, too.
     private static final long SMALL_SEGMENT_LIMIT = 1L << 20;
 
-    /// PyTorch's size of a segment for all of them.
+    /// PyTorch's size of a segment for blocks of 1 to 10 MiB.
     private static final long LARGE_SEGMENT_BYTES = 20L << 20;
 
     private final RangeSource source;
@@ -99,7 +100,7 @@ public final class SegmentGrowth implements Growth {
         long from = Sizes.rounded(segment.address(), policy.alignment());
         long usable = (segment.address() + segment.byteSize() - from) & -policy.blockUnit();
         PlainSegment range = new PlainSegment(this, shard, segment, from, usable);
-        counters.acquired(segment.address(), segment.byteSize()); // before another thread gets the rest of it
+        counters.acquired(segment.address(), segment.byteSize()); // before another thread allocates from it
         try {
             ranges.put(range, range.address, range.byteSize);
             return shard.addAndAllocate(range, byteSize);
@@ -145,8 +146,8 @@ public final class SegmentGrowth implements Growth {
         return released;
     }
 
-    /// Acquires a segment, with more bytes if its address is not aligned as blocks need it. `cuMemAlloc` aligns
-    /// segments of this size to 2 MiB, though it promises only 256 bytes.
+    /// Acquires a segment, with more bytes if its address does not have the alignment of blocks.
+    /// `cuMemAlloc` aligns segments of this size to 2 MiB, though it promises only 256 bytes.
     private Segment acquire(long byteSize) {
         Segment segment = source.acquire(byteSize, ALIGNMENT, counters.device);
         if (segment.address() % policy.alignment() == 0) {
@@ -156,7 +157,8 @@ public final class SegmentGrowth implements Growth {
         return source.acquire(byteSize + policy.alignment(), ALIGNMENT, counters.device);
     }
 
-    /// Counts segments that belong to no shard; any other refused segment stays with its shard.
+    /// Returns the bytes of segments that belong to no shard; any other refused segment stays with its
+    /// shard.
     @Override
     public long refusedBytes() {
         return refused.byteSize();
@@ -175,7 +177,7 @@ public final class SegmentGrowth implements Growth {
     }
 
     /// By default keeps blocks of a sixteenth of the device and more whole, but never segments that are made to be
-    /// shared. A segment only goes back as a whole, so a small block would withhold a very large one from every
+    /// shared. A segment only goes back as a whole, so a small block would keep a very large one from every
     /// other use.
     @Override
     public SplitPolicy splitPolicy() {

@@ -30,7 +30,7 @@ final class WindowFill implements AutoCloseable {
     enum Way {
         /// Created or moved, as the [GrowthPolicy] decides.
         USUAL,
-        /// Moved, as long as there are idle pages.
+        /// Moved while there are idle pages, then created.
         MOVE,
         /// Always created.
         CREATE
@@ -76,7 +76,7 @@ final class WindowFill implements AutoCloseable {
     /// Whether the block was handed out, or all was undone.
     private boolean isDone;
 
-    /// Makes a fill, before the first page is claimed: from then on, all that it does can be undone.
+    /// Makes a fill that has claimed nothing yet; all that it does from then on can be undone.
     WindowFill(PageTable table, PageSurvey survey, GrowthPolicy policy, Shard shard, long byteSize, Way way) {
         this.table = table;
         this.survey = survey;
@@ -173,8 +173,8 @@ final class WindowFill implements AutoCloseable {
 
     /// Adds a mapping of a page.
     ///
-    /// @param next where the search among idle pages goes on
-    /// @return where it goes on after this page
+    /// @param next where the search among idle pages continues
+    /// @return where it continues after this page
     private int planPage(MappingWindow claimed, long at, long missing, long space, int next) {
         long reserved = table.physical.counters.reservedBytes() + createdBytes;
         long usual = Math.min(policy.pageBytes(shard.isSmall(), reserved), space);
@@ -198,9 +198,9 @@ final class WindowFill implements AutoCloseable {
         cameBytes += size;
     }
 
-    /// Takes the largest idle page, from number `next` on, that has at most so many bytes.
+    /// Takes the largest idle page of at most `atMost` bytes, from index `next` on.
     ///
-    /// @return where the search goes on; [Integer#MAX_VALUE] if there is none
+    /// @return where the search continues; [Integer#MAX_VALUE] if no page fits
     private int take(MappingWindow claimed, long at, long atMost, int next) {
         List<Page> pages = survey.idleBySize();
         int ofOthers = foreign.size();
@@ -279,8 +279,8 @@ final class WindowFill implements AutoCloseable {
         return address;
     }
 
-    /// Unless the block was handed out, gives it back, or undoes the plan: all pages are where they were. Makes no
-    /// driver call.
+    /// Unless the block was handed out, frees it, or undoes the plan: all pages are where they were. Makes
+    /// no driver call.
     @Override
     public void close() {
         if (isDone) {

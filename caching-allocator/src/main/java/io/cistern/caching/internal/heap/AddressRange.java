@@ -30,7 +30,8 @@ public abstract class AddressRange {
         return address + byteSize;
     }
 
-    /// Bytes that came with the range, before its first address or behind its end, which no block can have.
+    /// Returns the bytes that came with the range, before its first address or after its end, which no
+    /// block can use.
     public long edgeBytes() {
         return 0;
     }

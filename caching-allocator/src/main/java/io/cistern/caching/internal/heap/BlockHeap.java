@@ -26,7 +26,7 @@ public final class BlockHeap {
     /// The size of the last search that failed, if no block became free since; else 0.
     private long missedBytes;
 
-    /// @param smallerRuns asked where aliased blocks are
+    /// @param smallerRuns consulted where there are aliased blocks
     public BlockHeap(
             Blocks blocks,
             SplitPolicy splitPolicy,
@@ -59,7 +59,7 @@ public final class BlockHeap {
     /// Allocates from the smallest free block that fits, wherever it lies: no other memory is left. A block that
     /// should be kept whole is taken only if it can't go back to the driver instead.
     ///
-    /// @param takesWhole whether such a block is taken in any case, because nothing goes back
+    /// @param takesWhole whether such a block is taken in any case, because no memory is given back
     /// @return its address, or 0 if none fits
     public long allocateFromAny(long byteSize, boolean takesWhole) {
         int block = freeRuns.smallest(
@@ -70,7 +70,7 @@ public final class BlockHeap {
         return block == Blocks.NONE ? 0 : handOut(block, byteSize);
     }
 
-    /// Takes a block out of the live index.
+    /// Removes a block from the live index.
     ///
     /// @return the block; the caller sets its state
     /// @throws UnknownAddressException if no live block starts there
@@ -120,7 +120,7 @@ public final class BlockHeap {
         freeRuns.add(block, Blocks.FREE);
     }
 
-    /// Makes a claimed block free again that nobody used meanwhile.
+    /// Makes a claimed block free again that was not used meanwhile.
     public void restore(int block) {
         missedBytes = 0;
         freeRuns.add(block, Blocks.FREE, false);
@@ -166,7 +166,7 @@ public final class BlockHeap {
 
     /// Claims blocks that can go back to the driver, of the youngest ranges first.
     ///
-    /// @param claimed receives the blocks, also those claimed before a failure
+    /// @param claimed receives the blocks, including those claimed before a failure
     public void claimIdle(long wanted, ClaimedBlocks claimed) {
         long left = wanted;
         for (int block : freeBlocks()) {

@@ -6,7 +6,7 @@ import java.util.Arrays;
 /// go without garbage.
 ///
 /// The blocks of one [AddressRange] tile it from end to end: `address[next[b]] = address[b] + byteSize[b]`.
-/// Numbers of removed blocks are used again, through a list in [#next]. Guarded by the shard's lock.
+/// Numbers of removed blocks are reused, through a list in [#next]. Guarded by the shard's lock.
 public final class Blocks {
     public static final int NONE = -1;
 
@@ -25,8 +25,8 @@ public final class Blocks {
     /// Addresses of one mapping whose page has its home elsewhere (an aliased block). Its size is the page's,
     /// and it is never merged.
     public static final byte ALIASED = 6;
-    /// Addresses that are not used again: the page that left them must stay the only one there, or the driver
-    /// refused to unmap their page.
+    /// Addresses that are not used again: no second page may be mapped there, or the driver refused to
+    /// unmap their page.
     public static final byte RETIRED = 7;
 
     private static final int FIRST_CAPACITY = 64;
@@ -43,8 +43,8 @@ public final class Blocks {
     public byte[] state = new byte[FIRST_CAPACITY];
     /// For the first block of a free run, its last; for the last block, the first. See [FreeRuns].
     public int[] runEnd = new int[FIRST_CAPACITY];
-    /// For a block in a bin, the bytes of the free run that it begins. For other blocks of a free run, an old
-    /// such value. For a block whose free has no fence yet, no bytes but the key of the stream that freed it.
+    /// For a block in a bin, the bytes of the free run that it begins. For other blocks of a free run, a
+    /// stale value. For a block whose free has no fence yet, the key of the stream that freed it instead.
     public long[] runBytes = new long[FIRST_CAPACITY];
 
     private int firstUnused = NONE;

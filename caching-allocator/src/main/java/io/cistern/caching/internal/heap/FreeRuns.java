@@ -20,7 +20,7 @@ import java.util.function.IntPredicate;
 ///    placed at the start of the smallest free run that begins with enough free bytes. So live blocks stay
 ///    together at one side, and the rest of the run is available in one piece, with pages from elsewhere. (If
 ///    blocks were binned by their own size, requests would be scattered over the free runs, and a workload that
-///    repeats would come to rest late or never.)
+///    repeats would reach a steady state late or never.)
 /// 3. Where blocks are aliased, [smaller runs][SmallerRuns] that need pages back come first.
 /// 4. Other free blocks are in one list, for searches for idle pages.
 ///
@@ -138,7 +138,8 @@ public final class FreeRuns {
         }
     }
 
-    /// Takes neighbouring blocks out of their free run and claims them. The rests at their two sides become free runs.
+    /// Takes neighbouring blocks out of their free run and claims them. The remainders on both sides become
+    /// free runs.
     public void claim(int from, int to) {
         int first = from;
         while (inRun(blocks.previous[first])) {
@@ -233,7 +234,7 @@ public final class FreeRuns {
 
     /// Visits the free runs of about `byteSize` to about `most`, smaller ones first.
     ///
-    /// @param seen gets the first block of each free run; returns whether to stop after the current bin
+    /// @param seen receives the first block of each free run; returns whether to stop after the current bin
     public void forEachRun(long byteSize, long most, IntPredicate seen) {
         int bin = SizeBins.binOf(byteSize);
         int last = SizeBins.binOf(most);
@@ -334,11 +335,11 @@ public final class FreeRuns {
             last = blocks.next[last];
         }
         long address = blocks.address[block];
-        Invariant.check(blocks.runEnd[block] == last, "a free run's first block knows its last", address);
-        Invariant.check(blocks.runEnd[last] == block, "a free run's last block knows its first", address);
+        Invariant.check(blocks.runEnd[block] == last, "a free run's first block leads to its last", address);
+        Invariant.check(blocks.runEnd[last] == block, "a free run's last block leads to its first", address);
         Invariant.check(
                 blocks.runBytes[block] == blocks.end(last) - address,
-                "a free run's first block knows its size",
+                "a free run's first block records its size",
                 address);
     }
 }

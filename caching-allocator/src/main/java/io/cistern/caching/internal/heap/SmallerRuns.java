@@ -5,13 +5,14 @@ package io.cistern.caching.internal.heap;
 /// these pages were there. So a program that repeats finds its former places wherever its pages are.
 @FunctionalInterface
 public interface SmallerRuns {
-    /// The best run needs pages of its own stream, and of no other.
+    /// The best run needs pages of its own stream only.
     int OWN_PAGES = -2;
 
-    /// Looks at the block that was found, and no further.
+    /// Returns the block that was found, without a search.
     SmallerRuns NONE = (_, block, _) -> block;
 
-    /// Returns the free block to take. Called under the shard's lock, so what it knows of other shards is a guess.
+    /// Returns the free block to take. Called under the shard's lock, so its view of other shards is a
+    /// guess.
     ///
     /// @param block the best free block that begins a free run, or [Blocks#NONE]
     /// @return a free block, `block` itself, [#OWN_PAGES], or [Blocks#NONE] if the best run needs pages of others

@@ -13,17 +13,17 @@ import java.util.concurrent.atomic.AtomicLong;
 /// 1. Memory that was freed at time `t` on one stream is *covered* for another if a fence recorded after `t` has
 ///    passed, or if the other stream was made to wait for such a fence. Covered pages move without a driver call.
 /// 2. Else, unless the giver's newest fence covers `t`, the driver is asked whether all work of the giver has
-///    finished. That is one call and serves all takers. It is not asked for a giver that waits for the legacy
-///    default stream, about which the answer says nothing. If work is left, a new fence is recorded. The taker
-///    waits for the fence on the device, without asking first: asking would take as many calls if the fence has
-///    passed, and one more if it has not.
+///    finished. That is one call and serves all takers. It is not asked about a giver that waits for the
+///    legacy default stream, where its answer proves nothing. If work is left, a new fence is recorded. The
+///    taker waits for the fence on the device, without asking first: asking would take as many calls if the
+///    fence has passed, and one more if it has not.
 /// 3. A fence also covers everything that its stream had been made to wait for. So a taker that waits for one
-///    stream mostly needs not wait for those whose memory that stream took.
+///    stream usually need not wait for those whose memory that stream took.
 ///
 /// One fence is kept for each stream; a wait for an older one stays valid. Fences are recorded, queried and
 /// awaited under this object's monitor. No thread takes it while it holds a shard's short lock.
 public final class CrossStreamOrder {
-    /// After a giver had work left, so many questions about it are skipped: it mostly has work then, too.
+    /// The number of queries to skip after one found a giver with work left: it usually still has some.
     private static final int PAUSE = 16;
 
     private final Fences fences;
@@ -46,7 +46,7 @@ public final class CrossStreamOrder {
         }
     }
 
-    /// Polls all fences. Once [so many][Fences#MAX_LATE] ended streams have not finished, it skips other ended streams.
+    /// Polls all fences. After [Fences#MAX_LATE] unfinished ended streams, skips other ended streams.
     private synchronized void pollAll() {
         int late = 0;
         for (StreamTimeline each : List.copyOf(withFences)) {
@@ -59,7 +59,8 @@ public final class CrossStreamOrder {
 
     /// Returns the time of the newest frees that the policy lets another stream take. If the policy is
     /// [PageReuse#NEVER], these are the frees of streams that have ended and finished, as if the memory had
-    /// gone back and been created again. While streams of the device are captured, asks the driver about the giver.
+    /// been returned and created again. While streams of the device are captured, asks the driver about the
+    /// giver.
     ///
     /// @param waits whether the taker may be made to wait
     public synchronized long newestTakeable(StreamTimeline taker, StreamTimeline giver, boolean waits) {
@@ -74,7 +75,7 @@ public final class CrossStreamOrder {
         return coveredTime(taker, giver);
     }
 
-    /// Returns the time of the newest frees for which the taker needs no wait any more.
+    /// Returns the time of the newest frees for which the taker need not wait.
     synchronized long coveredTime(StreamTimeline taker, StreamTimeline giver) {
         if (taker == giver) {
             return Long.MAX_VALUE;
@@ -82,7 +83,8 @@ public final class CrossStreamOrder {
         return Math.max(giver.passedTime, taker.awaited.getOrDefault(giver, -1L));
     }
 
-    /// Whether [#precede] would make the device wait. Asks the driver each time: a question costs less than a page.
+    /// Whether [#precede] would make the device wait. Asks the driver each time: a query costs less than a
+    /// page.
     public synchronized boolean wouldWait(StreamTimeline taker, StreamTimeline giver, long freedAt) {
         if (freedAt <= coveredTime(taker, giver)) {
             return false;
@@ -95,7 +97,7 @@ public final class CrossStreamOrder {
             if (giver.closed || isIndependent(giver) || !fences.recordable(giver.key)) {
                 return true;
             }
-            record(giver); // of a stream that waits for the legacy default stream only a fence tells
+            record(giver); // for a stream that waits for the legacy default stream, only a fence is conclusive
         }
         poll(giver);
         return freedAt > giver.passedTime;
@@ -124,7 +126,8 @@ public final class CrossStreamOrder {
         return freedAt <= stream.passedTime;
     }
 
-    /// Asks the driver whether that work [has finished][#isPassed]; if not, leaves a fence that tells later.
+    /// Asks the driver whether that work [has finished][#isPassed]; if not, leaves a fence that will show
+    /// when it has.
     public synchronized void ask(StreamTimeline stream, long freedAt) {
         if (freedAt > stream.passedTime) {
             poll(stream);
@@ -138,7 +141,8 @@ public final class CrossStreamOrder {
         }
     }
 
-    /// Asks whether all work of a stream has finished; rarely, after it had not.
+    /// Asks the driver whether all work of a stream has finished; skips some queries after a negative
+    /// answer.
     private boolean isFinished(StreamTimeline giver) {
         if (giver.closed || --giver.untilAsked >= 0 || !fences.recordable(giver.key) || !isIndependent(giver)) {
             return false;
@@ -170,7 +174,7 @@ public final class CrossStreamOrder {
     }
 
     private static void noteAwaited(StreamTimeline giver) {
-        // No thread asks about these waits any more. Those for streams that are gone would otherwise stay until the
+        // These waits are no longer needed. Those for streams that are gone would otherwise stay until the
         // next garbage collection and be copied with each fence.
         giver.awaited.entrySet().removeIf(each -> each.getKey().isGone || each.getValue() <= each.getKey().passedTime);
         giver.awaitedByFence.clear();
@@ -218,14 +222,14 @@ public final class CrossStreamOrder {
         }
     }
 
-    /// Whether all work of a stream that ended has finished. Asks the driver until it has. False while another thread
-    /// is still about to end it.
+    /// Whether all work of an ended stream has finished; asks the driver if that is not known. False while
+    /// another thread is still ending the stream.
     public synchronized boolean hasFinished(StreamTimeline ended) {
         poll(ended);
         return ended.closed && ended.fence == Fences.PASSED;
     }
 
-    /// Makes later work of a stream come after all work of an ended one, if the policy allows that.
+    /// Makes later work of a stream come after all work of an ended one, if the policy allows.
     public synchronized boolean follow(StreamTimeline successor, StreamTimeline ended) {
         if (reuse == PageReuse.NEVER || !ended.closed || !fences.awaitable(ended.fence)) {
             return false;

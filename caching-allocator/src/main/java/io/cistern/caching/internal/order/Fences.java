@@ -21,11 +21,11 @@ import java.util.concurrent.ConcurrentHashMap;
 /// was announced as closing, and the default stream of another thread, can't be named; a fence for it then
 /// comes after all streams of the context.
 ///
-/// **Ends of streams.** A handle that comes again is another stream. So at the announced end of a stream
+/// **Ends of streams.** A reused handle names another stream. So at the announced end of a stream
 ///
 /// - its key is added to `closed`, and nothing is recorded by that key until it is [opened][#opened] again, by
-///   an allocation or a recorded use: only an existing stream can ask for these. A free may name either stream.
-///   So it opens nothing, and as long as the first one's work runs, a fence for either comes after all streams;
+///   an allocation or a recorded use: these require an existing stream. A free may name either stream. So
+///   it opens nothing, and while the first one's work runs, a fence for either comes after all streams;
 /// - live blocks used on it, and the memory that it leaves, get an *end* instead of the key: a unique number
 ///   that stands for the one fence after the stream's last work, until that has passed;
 /// - blocks freed on it get their fences, and its shards leave the table of shards; a stream that takes one
@@ -35,7 +35,7 @@ import java.util.concurrent.ConcurrentHashMap;
 /// keys    handle ≥ 0      ~thread id, down to −2^62      end, below −2^62      PASSED = −2^63
 /// ```
 public final class Fences {
-    /// A fence, and the number of host threads that wait for it now; until then it stays.
+    /// A fence, and the number of host threads that wait for it; it is kept while there are any.
     private static final class End {
         long fence;
         int waiting;
@@ -50,11 +50,11 @@ public final class Fences {
     /// Stands for a fence that has passed.
     public static final long PASSED = Long.MIN_VALUE;
 
-    /// Ends are below this, the keys of threads above: no thread id is so high.
+    /// Ends are below this, the keys of threads above: no thread id is that high.
     private static final long FIRST_END = -(1L << 62);
 
-    /// Streams end in about the order in which they finish. So few have finished among those after this many
-    /// late ones, and each question is a driver call.
+    /// Streams end in about the order in which they finish. So few have finished after this many unfinished
+    /// ones, and each query is a driver call.
     public static final int MAX_LATE = 4;
 
     private final int device;
@@ -121,13 +121,13 @@ public final class Fences {
         return isEnd(fence) ? endPassed(fence) : fence == PASSED || allFinished || order.passed(device, fence);
     }
 
-    /// Whether [#finished] can tell about a stream that is [recordable][#recordable].
+    /// Whether [#finished] is conclusive for a [recordable][#recordable] stream.
     boolean independent(long key) {
         return key > 0 && order.independent(device, key);
     }
 
     /// Whether all work given so far to an [independent][#independent], [recordable][#recordable] stream has
-    /// finished, as far as one question tells.
+    /// finished, as far as one query shows.
     boolean finished(long key) {
         return allFinished || order.finished(device, key);
     }
@@ -266,7 +266,7 @@ public final class Fences {
     /// Whether all work given to a stream so far has finished.
     public boolean quiet(long key) {
         if (allFinished || !recordable(key)) {
-            return allFinished; // at the close, also of streams that have ended
+            return allFinished; // once all work has finished, also for ended streams
         }
         long fence = record(key);
         try {
@@ -290,7 +290,8 @@ public final class Fences {
         }
     }
 
-    /// Records that a stream ends. A thread's key is not kept: it never comes again, and only that thread could use it.
+    /// Records that a stream ends. A thread's key is not kept: it is never reused, and only that thread
+    /// could use it.
     ///
     /// @param end its [end][#end]
     public void closed(long key, long end) {

@@ -16,7 +16,7 @@ public final class RecordedUses {
     private final ConcurrentMap<Long, long[]> streamsOfBlocks = new ConcurrentHashMap<>();
 
     /// At least the size of the map. The map's own size is a sum over cells; it may read 0 while blocks come
-    /// and go, although one block is there all the time.
+    /// and go, even if one block is present throughout.
     private final AtomicInteger blocks = new AtomicInteger();
 
     /// Adds a stream to those of a block.
@@ -72,8 +72,8 @@ public final class RecordedUses {
         return keys;
     }
 
-    /// Whether other streams use a block. Returns true if the Java heap is too full to look: a free must not
-    /// fail for that.
+    /// Whether other streams use a block. Returns true if the Java heap is too full for the look-up: a free
+    /// must not fail for that.
     public boolean mayContain(long address) {
         try {
             return blocks.get() != 0 && streamsOfBlocks.containsKey(address);

@@ -5,12 +5,13 @@ import java.util.Map;
 import java.util.WeakHashMap;
 import org.jspecify.annotations.Nullable;
 
-/// How far one stream is known to have got, over one life of the stream: a later stream of the same handle has
-/// another timeline. Guarded by [CrossStreamOrder].
+/// The known progress of one stream; a later stream of the same handle has another timeline. Guarded by
+/// [CrossStreamOrder].
 ///
-/// **Time** is that of the device's miss clock, a number that advances by one at each miss and each fence. Frees are
-/// stamped with it: a fence recorded after the clock left time `t` covers all frees stamped `t` or less, and of two
-/// idle pages the one with the lower stamp has been idle for longer.
+/// **Time** is that of the device's miss clock, a counter that advances at each survey for a miss, each
+/// query and each fence. Frees are stamped with it: a fence recorded after the clock left time `t` covers
+/// all frees stamped `t` or less, and of two idle pages the one with the lower stamp has been idle for
+/// longer.
 public final class StreamTimeline {
     /// See [Fences#key].
     public final long key;
@@ -24,17 +25,18 @@ public final class StreamTimeline {
     long fenceTime = -1;
     /// The stream's work on memory freed up to this time has finished. At first: the time before the stream began.
     long passedTime;
-    /// Whether the driver can [tell][Fences#independent] if the stream's work has finished; null if not known yet.
+    /// Whether the driver can [report][Fences#independent] that the stream's work has finished; null if not
+    /// known yet.
     @Nullable
     Boolean independent;
 
-    /// The number of questions to skip.
+    /// The number of queries to skip.
     int untilAsked;
     /// Whether the stream has ended; its fence then covers all its frees.
     volatile boolean closed;
-    /// Whether nothing of the stream is left; questions about it go to its successor.
+    /// Whether all shards of the stream have been dropped or have a successor.
     boolean isGone;
-    /// The number of streams that had ended by then, with this one; guarded by `DeviceShards`.
+    /// The number of streams that had ended when this one did, itself included; guarded by `DeviceShards`.
     public int endNumber;
     /// The times up to which this stream waits for other streams, as long as anything of them is left.
     final Map<StreamTimeline, Long> awaited = new WeakHashMap<>();

@@ -16,21 +16,21 @@ import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /// Lists the aliased mappings of a device (those of pages with their home elsewhere), in the order in which the
-/// pages left them, and unmaps them.
+/// pages left them, and unmaps old ones.
 ///
 /// A program that repeats reuses the same few mappings. A program that doesn't, for example one whose caches
 /// grow, would add mappings without end, and each search has to walk past them. So:
 ///
-/// 1. There may be [#MAX_A_PAGE] for each page.
+/// 1. Up to [#MAX_A_PAGE] per page are kept.
 /// 2. Above that, the mappings that were left longest ago are unmapped, if the work that used the page through them
 ///    has finished: it was enqueued before the free that made the page idle there ([Mapping#freedAt]).
-/// 3. As long as it has not finished, mappings are added. A fence recorded now tells later when it has.
+/// 3. Until it has finished, there may be more mappings. A fence recorded now shows later when it has.
 ///
-/// **Invariant**: the list has exactly the aliased mappings, except those that a rollback left.
+/// **Invariant**: the list contains exactly the aliased mappings, except those that a rollback left.
 ///
 /// Guarded by the lock of the [PageTable], which is not held while the driver unmaps: those mappings are claimed.
 public final class AliasMappings {
-    /// Enough for recorded and generated programs that repeat. A search walks past all that there are.
+    /// Enough for recorded and generated programs that repeat. A search walks past all of them.
     public static final int MAX_A_PAGE = 32;
 
     private final PageTable table;
@@ -54,7 +54,7 @@ public final class AliasMappings {
         count++;
     }
 
-    /// Removes a mapping to which its page comes back, or which is unmapped. The caller holds the table's lock.
+    /// Removes a mapping that its page returns to, or that is unmapped. The caller holds the table's lock.
     void remove(Mapping mapping) {
         if (mapping.aliasedBefore == null && oldest != mapping) {
             return; // left by a rollback
@@ -115,7 +115,7 @@ public final class AliasMappings {
         return areClaimed;
     }
 
-    /// @param claimed receives the mapping before it is claimed, so that it is unclaimed whatever happens
+    /// @param claimed receives the mapping before it is claimed, so that it is always unclaimed
     private static boolean tryClaim(Mapping mapping, List<Mapping> claimed) {
         claimed.add(mapping);
         if (!mapping.owner.tryClaim(mapping)) {
@@ -125,7 +125,8 @@ public final class AliasMappings {
         return true;
     }
 
-    /// Unmaps old mappings if there are too many. If the driver refuses, they stay: that must not fail an allocation.
+    /// Unmaps old mappings if there are too many. If the driver refuses, they stay: a refusal must not fail
+    /// an allocation.
     public void unmapOld(CrossStreamOrder order) {
         // Read without the lock: a mapping added now waits for the next miss.
         if (count <= MAX_A_PAGE * table.all.size()) {
@@ -145,7 +146,7 @@ public final class AliasMappings {
         }
     }
 
-    /// Returns the streams of the mappings that are too many, each with the time of the latest free among them.
+    /// Returns the streams of the excess mappings, each with the time of the latest free among them.
     private Map<StreamTimeline, Long> streamsOfOld() {
         Map<StreamTimeline, Long> streams = new HashMap<>();
         try (HeldLock _ = table.hold()) {
@@ -172,7 +173,7 @@ public final class AliasMappings {
         }
     }
 
-    /// @return whether all are unmapped; the source needs the others where they are
+    /// @return whether all are unmapped; if not, the source needs the others where they are
     private boolean unmap(List<Mapping> claimed) {
         boolean areGone = true;
         for (int i = 0; i < claimed.size(); i++) {

@@ -13,13 +13,13 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
 
 /// A source of plain ranges, each with one handle of physical memory at addresses of its own. For users that
-/// share, register or export one block and nothing beside it.
+/// share, register or export a block by itself.
 ///
 /// Acquire: reserve → create → map → setAccess; a failure undoes the steps before it. Release drops the handle
 /// first, since the memory exists until it is unmapped. So if the driver refuses to release or to unmap, the
-/// segment is still usable and a later call releases it. If it refuses to undo an acquisition, the segment goes to
-/// whoever keeps what is to be released later. Addresses that the driver does not free are only logged. A segment
-/// that its source needs stays.
+/// segment is still usable and a later call releases it. If it refuses to undo an acquisition, the
+/// `refused` consumer receives the segment, to release it later. Addresses that the driver does not free
+/// are only logged. A segment that its source needs stays.
 ///
 /// **Threads.** Any.
 public final class MappedRanges implements RangeSource {
@@ -32,14 +32,14 @@ public final class MappedRanges implements RangeSource {
     /// By address.
     private final Map<Long, Range> ranges = new ConcurrentHashMap<>();
 
-    /// The parts of a segment that exist, beside its addresses.
+    /// The parts of a segment that exist, besides its addresses.
     private static final class Range {
         final Segment segment;
         long handle;
         boolean hasHandle;
         boolean isMapped;
 
-        /// Whether the source knows that it is mapped.
+        /// Whether the mapping was announced to the source.
         boolean isTold;
 
         Range(Segment segment) {
@@ -150,7 +150,7 @@ public final class MappedRanges implements RangeSource {
         }
     }
 
-    /// Leaves the addresses of ranges that could not be released to the source. Nothing else follows.
+    /// Abandons to the source the addresses of ranges that could not be released. This is the last call.
     public void abandon() {
         ranges.values().forEach(range -> {
             Segment left = range.segment;

@@ -90,7 +90,8 @@ public final class Page {
         return (pins & reason.bit) != 0;
     }
 
-    /// Whether no pin forbids that the page goes back to the driver. A sleeping page gives back only its addresses.
+    /// Whether no pin keeps the page from returning to the driver. A sleeping page gives back only its
+    /// addresses.
     boolean mayGo() {
         return mayBeReplaced() || pins == Pin.ASLEEP.bit;
     }
@@ -109,7 +110,7 @@ public final class Page {
     }
 
     /// Whether it may sleep. It will wake with other physical memory at the same address. That suffices for
-    /// graphs, but not for users that know the memory itself.
+    /// graphs, but not for users that refer to the memory itself.
     public boolean maySleep() {
         return mappings.size() == 1 && (pins & ~Pin.CAPTURED.bit) == 0;
     }

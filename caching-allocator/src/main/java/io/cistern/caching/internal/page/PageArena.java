@@ -151,13 +151,13 @@ public final class PageArena extends AddressRange {
         return !table.stable;
     }
 
-    /// Leaves the addresses to the source.
+    /// Abandons the addresses to the source.
     void abandon() {
         table.physical.abandon(address, byteSize);
         OPEN.decrementAndGet();
     }
 
-    /// Frees the addresses. If the driver refuses, they only stay reserved; there are plenty.
+    /// Frees the addresses. If the driver refuses, they stay reserved; addresses are plentiful.
     @Override
     public void close() {
         table.forget(this);

@@ -12,17 +12,17 @@ public interface PageOwner extends RangeOwner {
         void add(PageArena arena, long from, long to);
     }
 
-    /// How far the shard's stream has got.
+    /// Returns the progress of the shard's stream.
     StreamTimeline timeline();
 
-    /// Bytes of live blocks; may be one operation old.
+    /// Returns the bytes of live blocks; may lag by one operation.
     long liveBytes();
 
     /// Frees the blocks whose fences have passed, unless another thread is making driver calls for the owner.
     /// The caller holds no lock.
     void trySettle(Fences fences);
 
-    /// Tells the owner that a search for idle pages looks at it now.
+    /// Called when a search for idle pages visits this owner.
     void lookedAt();
 
     /// Reports all free blocks in which pages may lie.
@@ -67,12 +67,12 @@ public interface PageOwner extends RangeOwner {
     /// @param stuck whether a rollback could not unmap the mapping
     void unclaim(Mapping mapping, boolean stuck);
 
-    /// Tells the owner that a mapping with claimed addresses was unmapped.
+    /// Called after a mapping with claimed addresses was unmapped.
     void unmapped(Mapping mapping);
 
-    /// Tells the owner that a mapping was unmapped and its page released.
+    /// Called after a mapping was unmapped and its page released.
     void erase(Mapping mapping);
 
-    /// Counts memory as gone although its addresses stay, or as back again.
+    /// Counts memory as gone while its addresses stay reserved, or as present again.
     void sleeps(long byteSize, boolean asleep);
 }

@@ -20,8 +20,9 @@ import org.jspecify.annotations.Nullable;
 /// reserved bytes are the bytes of all pages on the device and of the handles that the driver would not take back.
 ///
 /// **Threading.** The lock guards pages and mappings. Order of locks: a shard's driver lock, this lock, shards' short
-/// locks. Only a thread that holds this lock may hold several short locks. Across a driver call it is held only by a
-/// survey of idle pages while streams of the device are captured: `CrossStreamOrder` then asks which.
+/// locks. Only a thread that holds this lock may hold several short locks. It is held across a driver call
+/// only in a survey of idle pages while streams of the device are captured: `CrossStreamOrder` then asks
+/// which.
 public final class PageTable {
     public final PhysicalPages physical;
     public final AddressRangeMap ranges;
@@ -34,10 +35,10 @@ public final class PageTable {
     public final List<PageOwner> owners = new ArrayList<>();
     final ArrayList<Page> all = new ArrayList<>(0);
 
-    /// Pages that the next [#exchange] may add; others leave room for them.
+    /// Pages that the next [#exchange] may add; other additions leave room for them.
     private int promised;
 
-    /// Pages that fills under way may add; others leave room for them.
+    /// Pages that fills under way may add; other additions leave room for them.
     private int inFills;
 
     public final AliasMappings aliases = new AliasMappings(this);
@@ -55,7 +56,7 @@ public final class PageTable {
 
     public void enter(PageArena arena) {
         try (HeldLock _ = hold()) {
-            arenas.add(arena); // first: a caller that fails later forgets it
+            arenas.add(arena); // first: a caller that fails later calls forget
             if (!owners.contains(arena.pageOwner)) {
                 owners.add(arena.pageOwner);
             }
@@ -72,7 +73,8 @@ public final class PageTable {
         }
     }
 
-    /// Leaves the arenas that could not be given back to the source. The allocator is closed: nothing else follows.
+    /// Abandons to the source the arenas that could not be given back. The allocator is closed; this is the
+    /// last call.
     public void abandonArenas() {
         try (HeldLock _ = hold()) {
             arenas.forEach(PageArena::abandon);
@@ -102,7 +104,7 @@ public final class PageTable {
         inFills += added.size();
     }
 
-    /// Ends what [#beginFill] began. The caller holds the lock.
+    /// Gives up what [#beginFill] reserved. The caller holds the lock.
     public void endFill(int count) {
         inFills -= count;
     }
@@ -175,7 +177,7 @@ public final class PageTable {
         }
     }
 
-    /// Bytes of these pages, which lie in no shard.
+    /// Returns the bytes of these pages, which belong to no shard.
     public long stuckBytes() {
         return sum(page -> page.home.isStuck);
     }
@@ -227,8 +229,8 @@ public final class PageTable {
         mapping.owner.unmapped(mapping);
     }
 
-    /// Makes room for `more` pages, so that [#exchange] needs no memory of the Java heap. The room stays, whatever
-    /// others add meanwhile. One thread at a time.
+    /// Makes room for `more` pages, so that [#exchange] needs no Java heap. Other additions do not use this
+    /// room. One thread at a time.
     public void reserve(int more) {
         try (HeldLock _ = hold()) {
             all.ensureCapacity(all.size() + more + inFills);
@@ -236,7 +238,7 @@ public final class PageTable {
         }
     }
 
-    /// Replaces a page that is unmapped by smaller pages that are mapped.
+    /// Replaces an unmapped page by smaller, mapped ones.
     ///
     /// @param homes the homes of the smaller pages, by address
     /// @param parts claimed blocks of the page that have no memory now
@@ -291,7 +293,7 @@ public final class PageTable {
     /// the shard's driver lock, so that no thread gives them back meanwhile.
     ///
     /// @param which called under the lock
-    /// @param claimed receives the pages, also those claimed before a failure
+    /// @param claimed receives the pages, including those claimed before a failure
     @SuppressWarnings("ReferenceEquality")
     public void beginChange(PageOwner owner, Predicate<Page> which, List<@Nullable Page> claimed) {
         try (HeldLock _ = hold()) {
@@ -319,7 +321,7 @@ public final class PageTable {
         }
     }
 
-    /// Bytes of pages that have no memory, because they sleep.
+    /// Returns the bytes of pages that have no memory, because they sleep.
     public long asleepBytes() {
         return sum(page -> !page.hasMemory);
     }
@@ -330,7 +332,7 @@ public final class PageTable {
         }
     }
 
-    /// Pages whose memory is on the host.
+    /// Returns the pages whose memory is on the host.
     public List<Page> onHost() {
         try (HeldLock _ = hold()) {
             return all.stream().filter(Page::isOnHost).toList();
@@ -348,7 +350,7 @@ public final class PageTable {
             long aliasMappings = 0;
             for (int i = 0; i < all.size(); i++) {
                 Page page = all.get(i);
-                Invariant.check(page.number == i, "a page knows its place", page.handle);
+                Invariant.check(page.number == i, "a page is at its index", page.handle);
                 Invariant.check(page.mappings.contains(page.home), "a page has a home", page.handle);
                 for (int j = 0; j < page.mappings.size(); j++) {
                     Mapping mapping = page.mappings.get(j);

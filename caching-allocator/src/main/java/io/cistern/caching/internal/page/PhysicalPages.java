@@ -52,7 +52,7 @@ public final class PhysicalPages {
         this.slotBytes = Sizes.roundUp(Sizes.SLOT, traits.granularity());
     }
 
-    /// Returns the most bytes that there can be.
+    /// Returns the most bytes that can exist.
     public long mostBytes() {
         return onDevice ? driver.devices().totalBytes(device) : Long.MAX_VALUE;
     }
@@ -68,9 +68,8 @@ public final class PhysicalPages {
         }
     }
 
-    /// Creates so many bytes as one piece and releases them, so that a driver with less memory refuses before many
-    /// small
-    /// pages are created and given back.
+    /// Creates `byteSize` bytes as one piece and releases them, so that a driver with less memory refuses
+    /// before many small pages are created and given back.
     public void probe(long byteSize) {
         release(create(byteSize), byteSize);
     }
@@ -86,7 +85,7 @@ public final class PhysicalPages {
         }
     }
 
-    /// Gives a new page its memory on the host; it stays where it is until it is replaced. The reserved bytes do not
+    /// Gives a new page memory on the host, where it stays until it is replaced. The reserved bytes do not
     /// include it.
     ///
     /// Source: `cuMemCreate` with `CU_MEM_LOCATION_TYPE_HOST_NUMA` (CUDA 12.2).
@@ -100,17 +99,17 @@ public final class PhysicalPages {
         counters.count(CacheEvent.PAGE_ON_HOST);
     }
 
-    /// The bytes that the device has free.
+    /// Returns the bytes that the device has free.
     public long freeBytes() {
         return driver.memory().freeBytes(device);
     }
 
-    /// Maps a page; nobody may use it there until the addresses are [accessible][#setAccess].
+    /// Maps a page; it must not be used there until the addresses are [accessible][#setAccess].
     public void map(long address, Page page) {
         memory.map(device, address, page.byteSize, page.handle);
     }
 
-    /// Unmaps addresses, of which the source knows nothing, or nothing any more.
+    /// Unmaps addresses that were never announced to the source, or no longer are.
     public void unmap(long address, long byteSize) {
         memory.unmap(device, address, byteSize);
     }
@@ -120,12 +119,13 @@ public final class PhysicalPages {
         memory.setAccess(device, address, byteSize, accessors, AccessRights.READ_WRITE);
     }
 
-    /// Sets what one device may do at a mapping.
+    /// Sets one device's access rights to a mapping.
     public void setAccess(Mapping mapping, MemoryLocation accessor, AccessRights rights) {
         memory.setAccess(device, mapping.address, mapping.page.byteSize, accessor, rights);
     }
 
-    /// Tells the source that a page got a mapping, which all [#accessors] may use. It does not know memory on the host.
+    /// Announces to the source a mapping that all [#accessors] may use. Memory on the host is not
+    /// announced.
     public void announceMapped(Mapping mapping) {
         if (!mapping.page.isOnHost()) {
             source.mapped(device, mapping.address, mapping.page.byteSize, mapping.page.handle);
@@ -136,14 +136,14 @@ public final class PhysicalPages {
         return mapping.page.isOnHost() || source.unmapping(device, mapping.address, mapping.page.byteSize);
     }
 
-    /// Leaves reserved addresses to the source, which needs mappings there.
+    /// Abandons reserved addresses to the source, which needs mappings there.
     void abandon(long address, long byteSize) {
         source.abandoned(device, address, byteSize);
     }
 
     /// Unmaps a mapping; returns false if the source needs it where it is.
     ///
-    /// @throws CudaException if the driver refuses; the source is then told that the mapping still exists
+    /// @throws CudaException if the driver refuses; the mapping is then announced to the source again
     public boolean tryUnmap(Mapping mapping) {
         if (!mayUnmap(mapping)) {
             return false;
@@ -174,7 +174,7 @@ public final class PhysicalPages {
         strandedInUse = false;
     }
 
-    /// Makes room so that `more` pages can be [stranded][#strand] without memory of the Java heap.
+    /// Makes room so that `more` pages can be [stranded][#strand] without Java heap.
     public synchronized void reserveStranded(int more) {
         stranded.ensureCapacity(stranded.size() + more);
     }
@@ -218,7 +218,7 @@ public final class PhysicalPages {
         }
     }
 
-    /// Releases a handle, then those that the driver refused before. The first handle needs no memory of the Java heap.
+    /// Releases a handle, then those that the driver refused before. The first release needs no Java heap.
     public synchronized void release(long handle, long byteSize) {
         Throwable refusal = refusal(handle, byteSize);
         if (refusal == null) {
@@ -234,7 +234,8 @@ public final class PhysicalPages {
         }
     }
 
-    /// Tries again to release refused handles and stranded pages. They stay reserved until the driver agrees.
+    /// Tries again to release refused handles and stranded pages. They stay reserved until the driver takes
+    /// them.
     public synchronized void releaseRefused() {
         releaseStranded();
         refused.retry();
@@ -258,13 +259,13 @@ public final class PhysicalPages {
         return null;
     }
 
-    /// Whether the driver does not know a handle, which then counts as released: it holds no memory, and another
-    /// one may get its number.
+    /// Whether the driver does not know a handle, which then counts as released: it holds no memory, and
+    /// its number may be reused.
     private static boolean isUnknown(CudaException refusal) {
         return refusal.result() == CudaResult.INVALID_VALUE;
     }
 
-    /// Bytes of handles that the driver would not take back, and of stranded pages.
+    /// Returns the bytes of handles that the driver would not take back, and of stranded pages.
     public synchronized long refusedBytes() {
         long sum = refused.byteSize();
         for (int i = 0; i < stranded.size(); i++) {

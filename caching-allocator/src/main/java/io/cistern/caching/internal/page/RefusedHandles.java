@@ -2,11 +2,12 @@ package io.cistern.caching.internal.page;
 
 import java.util.Arrays;
 
-/// Handles that the driver would not take back. There is always room for some more, so keeping one needs no Java heap.
+/// Handles that the driver would not take back. There is always room for more, so keeping one needs no Java
+/// heap.
 ///
 /// Guarded by its owner.
 final class RefusedHandles {
-    /// More than the threads that release at one time.
+    /// More than the number of threads that release at one time.
     private static final int ROOM = 64;
 
     private final Release release;
@@ -19,7 +20,7 @@ final class RefusedHandles {
     }
 
     interface Release {
-        /// Returns whether the driver took it.
+        /// Releases a handle; returns whether the driver took it.
         boolean isDone(long handle, long byteSize);
     }
 
@@ -44,7 +45,7 @@ final class RefusedHandles {
         handles = more;
     }
 
-    /// Tries again to give all back.
+    /// Tries again to release all handles.
     void retry() {
         for (int i = count - 1; i >= 0; i--) {
             if (release.isDone(handles[i], byteSizes[i])) {

@@ -28,7 +28,7 @@ public final class ReserveCap {
         this.option = option;
     }
 
-    /// Returns a source that refuses above the cap. Closing the original source stays its opener's task.
+    /// Returns a source that refuses above the cap. The opener of the original source still closes it.
     public SegmentSource of(SegmentSource source) {
         return switch (source) {
             case PageSource pages -> new Pages(pages, this);
@@ -52,7 +52,7 @@ public final class ReserveCap {
         }
     }
 
-    /// Returns bytes that went back or were refused; negative if more came than was requested.
+    /// Returns bytes that were released or refused; negative if the source gave more than was requested.
     private void returned(long byteSize) {
         taken.addAndGet(-byteSize);
     }
@@ -66,7 +66,7 @@ public final class ReserveCap {
         return cause != null;
     }
 
-    /// Tells a reached cap from a driver that is out of memory.
+    /// Distinguishes a reached cap from a driver that is out of memory.
     private static final class Reached extends RuntimeException {
         @Serial
         private static final long serialVersionUID = 1L;

@@ -1,4 +1,4 @@
 /// Physical memory under addresses: pages, the addresses at which each is mapped, and the arenas that hold
-/// these addresses. [PageTable] knows where every page has its home, and knows a shard only as a [PageOwner].
-/// The sources of memory are here too, limited and counted.
+/// these addresses. [PageTable] records where every page has its home, and sees a shard only as a
+/// [PageOwner]. This package also limits and counts what the sources of memory give.
 package io.cistern.caching.internal.page;

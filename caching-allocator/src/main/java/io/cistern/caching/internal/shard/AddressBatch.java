@@ -3,12 +3,12 @@ package io.cistern.caching.internal.shard;
 import io.cistern.caching.internal.heap.AddressRangeMap;
 import java.util.Arrays;
 
-/// Addresses of blocks on their way between a thread cache and the shards, so that many blocks cost one pass of
-/// a lock. Used by one thread; keeps its capacity.
+/// Addresses of blocks on their way between a thread cache and the shards, so that one lock acquisition
+/// serves many blocks. Used by one thread; keeps its capacity.
 public final class AddressBatch {
     private static final int FIRST_CAPACITY = 32;
 
-    /// Slots that each [#add] keeps free for blocks that a thread has in hand: it must be able to put them down
+    /// Slots that each [#add] keeps free for blocks that a thread has in hand: it must be able to add them
     /// when the Java heap is full.
     private static final int IN_HAND = 2;
 

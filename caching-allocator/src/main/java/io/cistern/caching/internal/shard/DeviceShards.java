@@ -33,14 +33,15 @@ import org.jspecify.annotations.Nullable;
 ///
 /// 1. When a stream ends, it gets a fence after all its work. Blocks that wait for the stream wait for that fence.
 /// 2. A new stream *takes over* the shard of an ended one, if no block of it is in use: with all pages, mapped
-///    where they are. So a program whose streams come and go makes hardly any driver calls. The new stream
-///    comes after the former stream's work, which has finished or is awaited on the device.
+///    where they are. So a program whose streams come and go makes hardly any driver calls. The new
+///    stream's work comes after the former stream's, which has finished or is awaited on the device.
 /// 3. Until then, other streams may take idle pages of such a shard, as of any shard. Memory that can't be taken
-///    over, and memory that had no successor when [#KEPT] more streams have ended, goes back to the driver at the
-///    end of a stream, as soon as its own stream's work has finished. Trimming and reclaiming take it at any time.
+///    over, and memory that had no successor when [#KEPT] more streams have ended, returns to the driver
+///    when a stream ends, once its own stream's work has finished. Trimming and reclaiming take it at any
+///    time.
 ///
-/// A new stream takes over from the stream that ended last, if its work has finished; so the other shards get
-/// old. Else it takes over from the stream that ended first, whose work has had the most time.
+/// A new stream takes over from the stream that ended last, if its work has finished; so the other shards
+/// age. Else it takes over from the stream that ended first, whose work has had the most time.
 ///
 /// **Threads.** Any; one stream ends at a time, and one stream takes over at a time for each range of sizes.
 public final class DeviceShards {
@@ -51,7 +52,8 @@ public final class DeviceShards {
     private static final int KEPT = 64;
 
     /// Only the thread itself can record on its default stream. So the end of an ended thread's stream is a fence after
-    /// all streams, or a wait of the host if the driver has no such fence. Therefore several are ended together.
+    /// all streams, or a host wait if the driver has no such fence. Therefore several streams are ended
+    /// together.
     public static final int SOME_ORPHANS = 16;
 
     public final AddressRangeMap ranges;
@@ -73,8 +75,7 @@ public final class DeviceShards {
     /// Whether streams of ended threads are ended; not if memory is never given back, as for graphs.
     private final boolean endsOrphans;
 
-    /// Taken before all other locks. While a stream ends, its shards are for a moment neither open nor here; a
-    /// second stream that ended then would not see their blocks that wait for it.
+    /// Taken before all other locks, so that one stream ends at a time.
     private final ReentrantLock ending = new ReentrantLock();
 
     /// In the order in which their streams ended. Guarded by itself.
@@ -84,7 +85,8 @@ public final class DeviceShards {
     private volatile int ends;
 
     /// @param table the table of the pages; null if memory comes in whole segments
-    /// @param evicting takes the blocks of closed shards out of thread caches, also those before a failure
+    /// @param evicting moves the blocks of closed shards from thread caches to a batch, including those
+    ///     moved before a failure
     public DeviceShards(
             @Nullable PageTable table,
             Fences fences,
@@ -125,7 +127,7 @@ public final class DeviceShards {
         return open.open(timeline, small, () -> takeOver(timeline, small));
     }
 
-    /// Returns the size of the block for a request; for a request that is too large, any size.
+    /// Returns the size of the block for a request; for one above [Sizes#LARGEST], that of the largest.
     public long rounded(long asked) {
         return usesThreadCaches && Sizes.hasClass(asked)
                 ? Sizes.byteSize(Sizes.classOf(asked))
@@ -141,7 +143,7 @@ public final class DeviceShards {
     }
 
     /// Allocates from the smallest free block of a stream that fits, wherever it lies: of the shard for the size, or
-    /// else of the other one. Small and large blocks lie apart only as long as there is memory for that.
+    /// else of the other one. Small and large blocks are kept apart only while there is memory for that.
     ///
     /// @see io.cistern.caching.internal.heap.BlockHeap#allocateFromAny
     public long allocateFromAny(long key, long size, boolean takesWhole) {
@@ -192,7 +194,7 @@ public final class DeviceShards {
 
     /// Returns all shards, those of ended streams first.
     public List<Shard> all() {
-        synchronized (ended) { // a shard that comes here or leaves is meanwhile in one place or in both
+        synchronized (ended) { // a shard that moves between the two is always in at least one
             return Stream.concat(ended.stream(), open.all().stream()).distinct().toList();
         }
     }
@@ -258,7 +260,7 @@ public final class DeviceShards {
     /// Ends the default streams of threads that have ended, which no caller announces. Does not wait for
     /// threads that make driver calls, because the caller allocates.
     ///
-    /// @param least if there are fewer, they are left for later
+    /// @param least the least number to end; fewer are left for later
     public void endOrphans(int least) {
         List<Long> orphans = endsOrphans ? open.orphans() : List.of();
         if (orphans.size() < least || !ending.tryLock()) {
@@ -300,8 +302,8 @@ public final class DeviceShards {
         }
     }
 
-    /// Moves a stream's shards here and closes them. The Java heap for that comes first: until they are closed,
-    /// no thread sees them here.
+    /// Adds a stream's shards to `ended` and closes them. Allocates Java heap first: until they are closed,
+    /// [#ended()] leaves them out.
     private void close(StreamTimeline timeline, long end, ObjLongConsumer<Shard> closing) {
         List<Shard> left = open.of(timeline.key);
         AddressBatch evicted = new AddressBatch();
@@ -374,8 +376,8 @@ public final class DeviceShards {
         return all.stream().filter(Shard::isVacant).findFirst().orElse(null);
     }
 
-    /// Gives the shard to its successor, unless another thread makes driver calls for it: that thread may wait
-    /// for its stream.
+    /// Gives the shard to its successor, unless another thread makes driver calls for it: that thread may
+    /// be waiting for its stream.
     private boolean passOn(Shard shard, StreamTimeline successor, boolean anew) {
         if (!shard.driverLock.tryLock()) {
             return false;
@@ -395,7 +397,7 @@ public final class DeviceShards {
         }
     }
 
-    /// Whether a shard is still without successor and not dropped. Under its driver lock that does not change.
+    /// Whether a shard has neither been taken over nor dropped; this does not change under its driver lock.
     private boolean isLeft(Shard shard) {
         synchronized (ended) {
             return ended.contains(shard);
@@ -417,7 +419,7 @@ public final class DeviceShards {
     }
 
     /// Gives back memory of finished streams that will probably not be taken over. Skips shards for which
-    /// another thread makes driver calls: that thread may wait for the stream.
+    /// another thread makes driver calls: that thread may be waiting for the stream.
     private void sweep() {
         fences.releasePassed();
         int late = 0;
@@ -479,7 +481,7 @@ public final class DeviceShards {
     /// Drops a shard that has no memory and no work any more.
     public void dispose(Shard shard) {
         try (HeldLock _ = shard.holdDriver()) {
-            boolean hasNoMemory = shard.reservedBytes() == 0; // first: the rest goes over all pages
+            boolean hasNoMemory = shard.reservedBytes() == 0; // first: the other tests walk over all pages
             if (hasNoMemory
                     && shard.quiet(fences)
                     && (table == null || table.aliases.unmap(shard)) // else the source needs memory where it is

@@ -26,7 +26,7 @@ final class FencedFrees {
     /// Guarded by the driver lock.
     static final class Wait {
         final long[] fences;
-        /// Which of them this wait has to release.
+        /// Which of the fences this wait has to release.
         final boolean[] mine;
 
         /// @param fences fences other than [Fences#PASSED]
@@ -131,8 +131,8 @@ final class FencedFrees {
         openHead = turned;
     }
 
-    /// Closes the first open block. The Java heap for it comes first: if there is none, the block keeps its
-    /// place and its recorded uses.
+    /// Moves the first open block to a closed list, or frees it if only the shard's stream used it. Java
+    /// heap is reserved first: without it, the block keeps its place and its recorded uses.
     private void closeFirst(int block, long own, RecordedUses uses) {
         long lastStream = blocks.runBytes[block];
         long address = blocks.address[block];

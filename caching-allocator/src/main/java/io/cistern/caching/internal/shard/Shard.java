@@ -32,12 +32,13 @@ import org.jspecify.annotations.Nullable;
 
 /// Allocates and frees the blocks of one stream on one device, either small or large ones.
 ///
-/// 1. A request takes the best fit among the free blocks; the rest stays free, if it has one granule or more.
+/// 1. A request takes the best fit among the free blocks; the remainder stays free, if it has one granule
+///    or more.
 /// 2. A freed block is merged with its free neighbours. If another stream used it last, it first waits
 ///    [for a fence][FencedFrees].
 /// 3. Growth adds memory: segments, or pages under a [window][MappingWindow]. Pages also leave for other shards,
-///    come back, are unmapped, replaced or put to sleep, as the [table][PageTable]
-///    of the pages wants it. Idle memory goes back to the driver.
+///    come back, are unmapped, replaced or put to sleep, as the [PageTable] directs. Idle memory returns to
+///    the driver.
 /// 4. When the stream has ended and no block is in use, another stream may [take over][#passTo] the shard.
 /// 5. Memory comes and goes by *claims*: a thread takes a block out of circulation under the lock, makes driver
 ///    calls for it without the lock, and then publishes the block, changed or in its former state.
@@ -70,7 +71,7 @@ public final class Shard implements PageOwner {
     private final WindowSearch search;
     private final FencedFrees fenced;
 
-    /// How far the stream has got; replaced when another stream [takes over][#passTo] the shard.
+    /// The progress of the stream; replaced when another stream [takes over][#passTo] the shard.
     private StreamTimeline timeline;
 
     private volatile boolean closed;
@@ -78,7 +79,7 @@ public final class Shard implements PageOwner {
     /// The end of the stream, once the shard is closed; from then on guarded by the driver lock.
     private long closingFence = Fences.PASSED;
 
-    /// Only one warning is logged; two threads may log two.
+    /// Whether a refusal was logged; two threads may log one each.
     private boolean refusalLogged;
 
     /// @param splitPolicy how free blocks are split
@@ -123,7 +124,7 @@ public final class Shard implements PageOwner {
         return counters.allocatedBytes.current();
     }
 
-    /// Bytes of memory; may be one operation old.
+    /// Returns the bytes of memory; may lag by one operation.
     public long reservedBytes() {
         return counters.reservedBytes.current();
     }
@@ -265,7 +266,7 @@ public final class Shard implements PageOwner {
         }
     }
 
-    /// Waits for all fences, then does the same as [#settle]. The caller holds no lock: others need the
+    /// Waits for all fences, then [settles][#settle]. The caller holds no lock: other threads need the
     /// driver lock meanwhile.
     public long settleAfterWaiting(Fences fences) {
         FencedFrees.Wait wait;
@@ -385,7 +386,7 @@ public final class Shard implements PageOwner {
         }
     }
 
-    // Pages that leave and come.
+    // Pages that leave and return.
 
     @Override
     public void lookedAt() {
@@ -526,7 +527,7 @@ public final class Shard implements PageOwner {
         }
     }
 
-    // Idle memory goes back.
+    // Giving back idle memory.
 
     /// Gives idle memory back, if the stream's work on it has finished.
     ///
@@ -548,7 +549,8 @@ public final class Shard implements PageOwner {
     }
 
     /// Gives idle memory back after the stream's work on it. Claims the blocks before it waits, so that no thread
-    /// has them until it has ended. The caller holds no lock: others need the driver lock meanwhile.
+    /// allocates them until the wait has ended. The caller holds no lock: other threads need the driver
+    /// lock meanwhile.
     ///
     /// @param wanted stop at this many bytes
     /// @return bytes given back
@@ -583,7 +585,7 @@ public final class Shard implements PageOwner {
     /// Claims blocks that could go back to the driver. No thread allocates from them until they
     /// are [free again][#restore].
     ///
-    /// @param claimed receives the blocks, also those claimed before a failure
+    /// @param claimed receives the blocks, including those claimed before a failure
     private void claim(long wanted, ClaimedBlocks claimed) {
         try (ShortLock _ = lock.hold()) {
             heap.claimIdle(wanted, claimed);
@@ -695,8 +697,8 @@ public final class Shard implements PageOwner {
         return true;
     }
 
-    /// Whether the stream has ended, no block is in use, and every page with its home here may leave. Without the
-    /// page table's lock this is a guess.
+    /// Whether the stream has ended, no block is in use, and every page with its home here may move.
+    /// Without the page table's lock this is a guess.
     boolean isVacant() {
         if (!closed) {
             return false;
@@ -778,8 +780,8 @@ public final class Shard implements PageOwner {
         }
     }
 
-    /// Surveys the shard. If `tellReturnable` is set, it counts the bytes that could go back; the caller then holds the
-    /// driver lock.
+    /// Surveys the shard. If `tellReturnable` is set, it counts the bytes that could be given back; the
+    /// caller then holds the driver lock.
     public ShardSurvey survey(boolean tellReturnable) {
         try (ShortLock _ = lock.hold()) {
             return ShardSurvey.of(this, heap.blocks, heap.ranges, tellReturnable);

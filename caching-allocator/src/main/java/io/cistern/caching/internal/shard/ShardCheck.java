@@ -32,7 +32,7 @@ final class ShardCheck {
         this.blocks = heap.blocks;
     }
 
-    /// Checks the shard; returns the bytes that have memory, also those that no block can have.
+    /// Checks the shard; returns the bytes that have memory, including those that no block can use.
     long check() {
         for (AddressRange range : heap.ranges) {
             checkRegion(range);
@@ -58,16 +58,16 @@ final class ShardCheck {
         long at = range.address;
         int previous = Blocks.NONE;
         for (int block = range.firstBlock; block != Blocks.NONE; block = blocks.next[block]) {
-            Invariant.check(blocks.address[block] == at, "blocks tile their region", at);
+            Invariant.check(blocks.address[block] == at, "blocks tile their range", at);
             Invariant.check(blocks.byteSize[block] > 0, "a block is not empty", at);
-            Invariant.check(blocks.previous[block] == previous, "neighbours know each other", at);
-            Invariant.check(blocks.range[block] == range, "a block knows its region", at);
+            Invariant.check(blocks.previous[block] == previous, "neighbours are linked both ways", at);
+            Invariant.check(blocks.range[block] == range, "a block refers to its range", at);
             checkState(range, block, previous);
             freeRuns.check(block);
             at = blocks.end(block);
             previous = block;
         }
-        Invariant.check(at == range.end(), "blocks reach the region's end", at);
+        Invariant.check(at == range.end(), "blocks reach the range's end", at);
     }
 
     private void checkState(AddressRange range, int block, int previous) {

@@ -35,7 +35,7 @@ final class ShardSegments {
         return segments;
     }
 
-    /// Returns null for a block without memory, or for which a thread is getting it or giving it back.
+    /// Returns null for a block that has no memory here, or is claimed.
     private static SegmentMemory.@Nullable State state(byte state) {
         return switch (state) {
             case Blocks.LIVE -> SegmentMemory.State.TAKEN;

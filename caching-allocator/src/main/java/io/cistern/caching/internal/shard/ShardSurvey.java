@@ -15,7 +15,7 @@ import java.util.OptionalLong;
 /// @param small whether the shard holds small blocks
 /// @param liveBytes bytes in use
 /// @param waitingBytes bytes that were freed and that another stream may still use
-/// @param idleBytes free bytes, also those that no block can have
+/// @param idleBytes free bytes, including those that no block can use
 /// @param returnableBytes free bytes in whole pages or segments; 0 if not requested
 /// @param largestFreeBytes the size of the largest free block
 public record ShardSurvey(

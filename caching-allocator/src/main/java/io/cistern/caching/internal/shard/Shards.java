@@ -14,7 +14,7 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /// The shards of one device's streams that have not ended. Each stream has one shard for small blocks and one
-/// for large ones, with one timeline: the many small blocks would fragment the room of large ones.
+/// for large ones, which share a timeline: the many small blocks would fragment the room of large ones.
 ///
 /// An open-addressed table holds them. A change replaces the table, so look-ups take no lock. The probes for
 /// both shards of a stream begin at the same slot.
@@ -57,8 +57,8 @@ public final class Shards {
         }
     }
 
-    /// Returns the shard of a stream; if there is none, takes over one that an ended stream left, or makes one.
-    /// One stream takes over at a time.
+    /// Returns the shard of a stream; if there is none, takes over the shard of an ended stream, or makes
+    /// one. One stream takes over at a time.
     ///
     /// @param takingOver [enters][#enter] the shard that it returns
     public synchronized Shard open(StreamTimeline timeline, boolean small, Supplier<@Nullable Shard> takingOver) {

@@ -25,11 +25,12 @@ import org.jspecify.annotations.Nullable;
 ///
 /// [#window] serves misses, [#best] each allocation where blocks are aliased: both place a request in the same way.
 ///
-/// A shard has one. [#window] is called under the shard's locks and the page table's, [#best] only under the shard's
-/// short lock: what it knows of pages is then a guess. Takes time in the number of blocks.
+/// Each shard has one search. [#window] is called under the shard's locks and the page table's, [#best]
+/// only under the shard's short lock: its view of pages is then a guess. A search takes time linear in the
+/// number of blocks.
 final class WindowSearch implements SmallerRuns {
     /// How many free runs and blocks of smaller runs an allocation looks at. Most recorded programs have fewer; one
-    /// that tears its memory has thousands.
+    /// that fragments its memory has thousands.
     private static final int FEW = 32;
 
     private final Blocks blocks;
@@ -218,7 +219,7 @@ final class WindowSearch implements SmallerRuns {
         return true;
     }
 
-    /// @return the address where it met the page before; 0 if it did not
+    /// @return the address where this search met the page before; 0 if it did not
     private long meet(Page page, long address) {
         int number = Math.max(0, page.number); // a page that is being removed has none: the guess is wrong then
         if (number >= searches.length) {

@@ -11,12 +11,12 @@ final class KeptBytes implements AutoCloseable {
 
     private final ArrayList<HostMemory.HostBlock> chunks;
 
-    /// Receives the parts of device memory whose bytes are in one piece of host memory each.
+    /// Receives the parts of device memory, each of which is kept in one piece of host memory.
     interface Part {
         void at(long address, MemorySegment host, long byteSize);
     }
 
-    /// Pins host memory, or takes memory that is pinned already.
+    /// Pins host memory, or takes memory that is already pinned.
     ///
     /// @throws io.cistern.cuda.CudaException if the driver can't pin so much; then nothing is taken
     KeptBytes(HostMemory host, long byteSize) {
@@ -44,7 +44,8 @@ final class KeptBytes implements AutoCloseable {
         }
     }
 
-    /// Gives the host memory back; no copy is under way. After a failure, another close gives the rest back.
+    /// Gives the host memory back; no copy is under way. After a failure, another close gives back the
+    /// remainder.
     @Override
     public void close() {
         while (!chunks.isEmpty()) {

@@ -14,10 +14,10 @@ final class SleepCopies implements AutoCloseable {
     private final boolean keepsBytes;
     private final long stream;
 
-    /// The events of two batches; no more are under way at a time.
+    /// The events of the two batches that can be under way at a time.
     private final long[] marks = new long[2];
 
-    // Made in advance: what remains to be done after a failure needs no Java heap.
+    // Made in advance: the cleanup after a failure needs no Java heap.
     private final Runnable awaiting = this::await;
     private final Runnable awaitingDevice;
     private final Runnable[] destroyingMarks = {() -> destroyMark(0), () -> destroyMark(1)};
@@ -25,7 +25,7 @@ final class SleepCopies implements AutoCloseable {
 
     SleepCopies(CudaDriver driver, int device, List<SleepingPage> pages) {
         this.driver = driver;
-        this.copies = driver.original().copies(); // whoever watches the program would report them
+        this.copies = driver.original().copies(); // an observer of the program would report them
         this.device = device;
         this.awaitingDevice = () -> driver.devices().synchronize(device);
         this.keepsBytes = pages.stream().anyMatch(page -> page.kept != null);
@@ -34,7 +34,7 @@ final class SleepCopies implements AutoCloseable {
 
     /// Begins to copy a batch to the host.
     ///
-    /// @param number the number of the batch, one more each time
+    /// @param number the number of the batch, which rises by one each time
     void save(int number, List<SleepingPage> batch) {
         if (keepsBytes) {
             forEachPart(batch, (address, host, size) -> copies.toHost(device, host, address, size, stream));

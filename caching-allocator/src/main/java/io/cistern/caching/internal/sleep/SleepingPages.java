@@ -24,9 +24,9 @@ import org.jspecify.annotations.Nullable;
 /// ```
 ///
 /// Mapping or unmapping a page takes the host about as long as the link takes for the smallest copy, whatever
-/// the page's size, so mapping overlaps with copying. A failure undoes all steps before it. Each page knows how
-/// far it got ([Page#hasMemory], [Page#isMapped], [SleepingPage#isWhole]), so the next try finds memory that
-/// the driver would not take back.
+/// the page's size, so mapping overlaps with copying. A failure undoes all steps before it. Each page
+/// records how far it got ([Page#hasMemory], [Page#isMapped], [SleepingPage#isWhole]), so the next attempt
+/// finds memory that the driver would not take back.
 ///
 /// **Threading.** One thread at a time; the pages are [claimed][PageTable#beginChange].
 public final class SleepingPages {
@@ -40,10 +40,10 @@ public final class SleepingPages {
     private final PageTable table;
     private final PhysicalPages pages;
 
-    /// Those that fell asleep together stand together, by address.
+    /// Pages that fell asleep together are adjacent, by address.
     private final ArrayList<SleepingPage> sleepers = new ArrayList<>(0);
 
-    /// One for each sleep of which pages are left.
+    /// One for each sleep that still has pages.
     private final ArrayList<KeptBytes> allKept = new ArrayList<>(0);
 
     public SleepingPages(CudaDriver driver, PageTable table) {
@@ -93,15 +93,15 @@ public final class SleepingPages {
         return used;
     }
 
-    /// Forgets pages that were freed meanwhile.
+    /// Forgets pages that have since been freed.
     ///
     /// @param claimed the pages that were not freed
     public void retain(Set<@Nullable Page> claimed) {
         sleepers.removeIf(sleeper -> !claimed.contains(sleeper.page));
     }
 
-    /// Gives the memory of the pages from number `first` on back. After a failure some are whole and others are
-    /// not: see [#wake] and [#settle].
+    /// Gives back the memory of the pages from index `first` on. After a failure some are whole and others
+    /// are not: see [#wake] and [#settle].
     ///
     /// @param host where bytes are kept; null to give them up
     /// @return the bytes of these pages
@@ -151,7 +151,7 @@ public final class SleepingPages {
         page.hasMemory = false;
     }
 
-    /// Gives memory to the pages from number `first` on that are not whole, or to none.
+    /// Gives memory to the pages from index `first` on that are not whole, or to none.
     ///
     /// @throws io.cistern.errors.DeviceOutOfMemoryException if there is not enough memory
     /// @throws io.cistern.cuda.CudaException if the driver refuses
@@ -230,9 +230,9 @@ public final class SleepingPages {
         }
     }
 
-    /// Ends the change of the pages from number `first` on: whole pages are awake, the others asleep. If the Java
-    /// heap is too full to tell a source that a page is mapped again, that page sleeps too; it is whole, and the
-    /// next wake tells the source.
+    /// Ends the change of the pages from index `first` on: whole pages are awake, the others asleep. If the
+    /// Java heap is too full to announce a page to its source again, that page sleeps, too; it is whole,
+    /// and the next wake announces it.
     ///
     /// @throws OutOfMemoryError if there is such a page; the change has ended for the others too
     public void settle(int first) {
@@ -260,7 +260,7 @@ public final class SleepingPages {
         }
     }
 
-    /// Tells the source and counts the page; the call that may fail comes first.
+    /// Announces the page to the source and counts it; the call that may fail comes first.
     private boolean announced(SleepingPage sleeper) {
         Page page = sleeper.page;
         pages.announceMapped(page.home);

@@ -13,22 +13,22 @@ import org.jspecify.annotations.Nullable;
 
 /// Keeps blocks that one thread freed, so that such a block serves the thread's next request without a lock:
 /// small blocks on [stacks][ThreadCacheBins] by stream and size, and in front of them the block freed last. The
-/// stacks hold at most the bound; the block in front may have up to 64 MiB more.
+/// stacks hold at most `bound` bytes; the block freed last may add up to 64 MiB.
 ///
 /// **Steps.** [take][#take] looks at the block freed last, then at the top of the stack for the size.
 /// [keep][#keep] moves the block freed last to its stack and puts the new one in its place. Both serve only the
 /// stream used last. [ThreadCacheRefill] handles another stream, an empty stack and a full one.
 ///
-/// **The block freed last** is kept in fields of this object: a pair takes the longer, the more reads depend on
-/// each other, and a stack would add four.
-/// - A small block stays here until the next one is freed, and then goes to the stack of its class.
+/// **The block freed last** is kept in fields of this object: a pair takes as long as its chain of
+/// dependent reads, to which a stack would add four.
+/// - A small block stays here until the next one is freed, and is then pushed onto the stack of its class.
 /// - A large block is kept only here. It serves the next request of its size, but only once the program has
 ///   shown that it requests exactly the sizes that it freed. Until then large blocks go to their shard: best
-///   fit does better, because it leaves room in one piece.
+///   fit does better, because it keeps free room in one piece.
 ///
 /// **The stacks** of all streams share the bound: the stream that receives blocks has all the room that the blocks of
-/// others leave. If there is none, the older half of the block's class goes; if that class has no blocks, the block
-/// itself goes, because that costs less than making room for one block.
+/// others leave. If there is none, the older half of the block's class is evicted; if that class has no
+/// blocks, the block itself is, because that costs less than making room for one block.
 ///
 /// **Invariants**: the block freed last is a live block of the stream used last, and has the recorded size; Σ bytes of
 /// the stacks ≤ `bound`.
@@ -88,7 +88,7 @@ public final class ThreadCache extends ThreadState {
         this.large = new ThreadCacheCounters(false, counters);
     }
 
-    /// Starts without a stream, for a new owner. Leaves blocks that have to go back in [#batch].
+    /// Resets this cache for a new owner, without a stream. Leaves blocks that must be freed in [#batch].
     void begin() {
         while (!tryEnter()) { // a claimer leaves soon, whatever happens
             Thread.onSpinWait();
@@ -196,7 +196,8 @@ public final class ThreadCache extends ThreadState {
         return kept;
     }
 
-    /// Moves the block freed last to its stack; returns false if that has no room, or the block is a large one.
+    /// Moves the block freed last to its stack; returns false if the stack has no room, or the block is a
+    /// large one.
     private boolean moveToStack() {
         if (key == NOTHING) {
             return true;
@@ -215,7 +216,7 @@ public final class ThreadCache extends ThreadState {
 
     /// Keeps a block and makes room for it. If the Java heap is too full for that, the block is evicted.
     ///
-    /// @param evicted receives the blocks that have to go
+    /// @param evicted receives the evicted blocks
     void keep(ThreadCacheBins into, long block, long byteSize, AddressBatch evicted) {
         if (holdsLarge()) {
             evicted.addInHand(takeLast());
@@ -253,14 +254,14 @@ public final class ThreadCache extends ThreadState {
         return into.push(sizeClass, block);
     }
 
-    /// Keeps a small block on its stack if no other block has to go for it.
+    /// Keeps a small block on its stack if no other block must be evicted for it.
     boolean keepIfRoom(ThreadCacheBins into, long block, int sizeClass) {
         into.use(sizeClass, 1);
         giveRoom(into);
         return into.push(sizeClass, block);
     }
 
-    /// Sets a bound of all the room that the blocks of other streams leave.
+    /// Sets the bound of these bins to all the room that the blocks of other streams leave.
     private void giveRoom(ThreadCacheBins into) {
         long most = bound;
         for (ThreadCacheBins each : bins) {
@@ -446,7 +447,7 @@ public final class ThreadCache extends ThreadState {
         return bytes;
     }
 
-    /// The size of the largest block in this thread cache, or 0.
+    /// Returns the size of the largest block in this thread cache, or 0.
     long largestBytes() {
         long largest = bytesOfLast();
         for (ThreadCacheBins each : bins) {

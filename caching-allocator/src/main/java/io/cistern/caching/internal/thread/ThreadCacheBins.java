@@ -29,9 +29,9 @@ import org.jspecify.annotations.Nullable;
 /// A block is pushed only if all blocks fit into the *bound*. [ThreadCache] sets the bound before blocks
 /// are added; the value is out of date once other streams are in use.
 ///
-/// **How many.** A class begins with room for up to 64 KiB. A full stack gets twice the room if it was found
-/// empty since its limit last rose; else its older half goes. A miss fetches twice as many blocks as the one
-/// before, up to the first room; each time that blocks go back, the next miss fetches half as many.
+/// **How many.** The first limit of a class is up to 64 KiB. A full stack gets twice the room if it was
+/// found empty since its limit last rose; else its older half is removed. A miss fetches twice as many
+/// blocks as the one before, up to the first limit; each eviction halves the next fetch.
 ///
 /// **Invariants**: Σ depth × byteSize = bytes ≤ bound; top ≤ limit; below each stack is a 0; every address is a
 /// live block of [#small], of the class's size.
@@ -71,7 +71,7 @@ final class ThreadCacheBins {
     private long largeBase;
     private long largeSpan;
 
-    /// If memory comes in segments: one segment of each shard. After it went back, it holds no address.
+    /// If memory comes in segments: one segment of each shard. Once it is returned, it holds no address.
     @Nullable
     private PlainSegment smallSegment;
 
@@ -116,15 +116,15 @@ final class ThreadCacheBins {
         return sizeClass == 0 ? FIRST_SMALLEST : 1;
     }
 
-    /// Returns bins that hold nothing and take nothing.
+    /// Returns bins that hold nothing and accept nothing.
     static ThreadCacheBins ended() {
         ThreadCacheBins bins = new ThreadCacheBins(0);
         bins.end();
         return bins;
     }
 
-    /// Ends these bins, which are empty, because the stream has ended: they take no block any more. They forget
-    /// the shards: a later stream of the same handle may take over these, and gets bins of its own.
+    /// Ends these bins, which are empty, because the stream has ended: they accept no more blocks. They
+    /// forget the shards: a later stream of the same handle may take these over, and has bins of its own.
     void end() {
         ended = true;
         small = null;
@@ -164,7 +164,7 @@ final class ThreadCacheBins {
     }
 
     void learn(AddressRange range) {
-        if (range instanceof PageArena arena) { // no pattern switch: it may need Java heap, in a free
+        if (range instanceof PageArena arena) { // no pattern switch: it may need Java heap, which a free must not
             learn(arena);
         } else if (range.owner.isSmall()) {
             smallSegment = (PlainSegment) range;
@@ -229,7 +229,7 @@ final class ThreadCacheBins {
         return batch;
     }
 
-    /// Makes room on a full stack: more cells if it was also found empty, else its older half goes.
+    /// Makes room on a full stack: adds cells if it was also found empty, else removes its older half.
     ///
     /// @param threadCache the owner of these bins
     void makePlace(ThreadCache threadCache, int sizeClass, AddressBatch evicted) {
@@ -252,7 +252,7 @@ final class ThreadCacheBins {
                 ? 0
                 : small.transferCache.leave(threadCache, sizeClass, cells, bottoms[sizeClass] + 1, count);
         drop(sizeClass, left);
-        if (left == count) { // more at once next time
+        if (left == count) { // move more blocks at once next time
             use(sizeClass, 2 * TransferCache.batch(sizeClass));
         }
         evict(sizeClass, count - left, evicted);
@@ -294,12 +294,12 @@ final class ThreadCacheBins {
         return (int) cells[sizeClass * HEAD + TOP] - bottoms[sizeClass];
     }
 
-    /// The room of a class, in blocks.
+    /// Returns the limit of a class, in blocks.
     private int limit(int sizeClass) {
         return (int) cells[sizeClass * HEAD + LIMIT] - bottoms[sizeClass];
     }
 
-    /// Gives a class room for at least `count` blocks, and at least its first room.
+    /// Gives a class room for at least `count` blocks, and at least its first limit.
     void use(int sizeClass, int count) {
         if (limit(sizeClass) < count) {
             setLimit(sizeClass, Math.max(count, firstLimit(sizeClass)));
@@ -329,7 +329,7 @@ final class ThreadCacheBins {
         end += 1 + capacity;
     }
 
-    /// The size of the largest block in these bins, or 0.
+    /// Returns the size of the largest block in these bins, or 0.
     long largestBytes() {
         for (int sizeClass = Sizes.CLASSES - 1; sizeClass >= 0; sizeClass--) {
             if (depth(sizeClass) > 0) {

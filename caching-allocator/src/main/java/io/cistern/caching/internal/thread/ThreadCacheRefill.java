@@ -15,15 +15,15 @@ import org.jspecify.annotations.Nullable;
 ///
 /// 1. **A miss** takes one block for the caller and some more for the thread cache. If another thread left a
 ///    batch in the shard's [TransferCache], it takes that. Else, if the class misses often, it takes up to 64
-///    KiB from the shard, for which no new memory is obtained. If the shard has no block, the blocks of its own
-///    thread cache and of the transfer cache [go back][#giveBack] before the cache grows.
+///    KiB of the shard's free blocks. If the shard has no block, the thread cache and the transfer cache
+///    are [emptied][#emptyCaches] before a growth.
 /// 2. **A full stack**: its older half goes to the transfer cache, if another thread misses such blocks, or
-///    else back to the shard. See [ThreadCache] for the blocks that go when the bound is reached.
-/// 3. **Large blocks** go to their shard, so that best fit sees the same as without thread caches. Only if the
-///    same size was requested several times in a row, the thread cache keeps the block; a miss of a large block
-///    gives it back.
+///    else to the shard. See [ThreadCache] for the blocks that go when the bound is reached.
+/// 3. **Large blocks** go to their shard, so that best fit sees the same as without thread caches. The
+///    thread cache keeps a block only if its size was requested several times in a row; a miss of a large
+///    block frees it.
 ///
-/// Virtual threads take blocks that shared thread caches have, and use the shards directly for the rest,
+/// Virtual threads use shared thread caches where these have blocks or room, and otherwise the shards,
 /// block by block.
 public final class ThreadCacheRefill {
     /// Emptying other threads' thread caches costs less than the driver calls of growth, but also takes
@@ -91,7 +91,7 @@ public final class ThreadCacheRefill {
         return shards.allocate(shard, asked);
     }
 
-    /// Makes a stream the thread cache's last used one; returns null if that is not possible now.
+    /// Switches the thread cache to a stream; returns null if that is not possible now.
     private @Nullable ThreadCacheBins select(ThreadCache threadCache, long stream, Shard shard) {
         if (threadCache.isOn(stream, shard)) {
             return threadCache.last;
@@ -156,9 +156,8 @@ public final class ThreadCacheRefill {
     }
 
     /// Empties the thread cache, for all streams, and the transfer cache, before a growth. So the search for pages
-    /// sees the blocks as without thread caches. Thread caches hold different blocks each time, and a program that
-    /// repeats would else come to rest late. Other threads' caches are emptied of blocks of the shard, if they hold
-    /// enough.
+    /// sees the same blocks as without thread caches, which hold different blocks each time and would delay
+    /// a steady state. Also evicts the shard's blocks from other threads' caches, if they hold enough.
     public void emptyCaches(@Nullable ThreadCache threadCache, Shard shard) {
         if (threadCache != null) {
             emptyOwn(threadCache, shard);
@@ -186,7 +185,7 @@ public final class ThreadCacheRefill {
 
     /// Frees a block, into the thread cache if it belongs there.
     ///
-    /// @param found the calling thread's thread cache, if the caller knows it
+    /// @param found the calling thread's thread cache, if the caller has looked it up
     public void free(@Nullable ThreadCache found, long address, long asked, long stream) {
         StackRoom.require();
         AddressRange range = shards.ranges.get(address);
@@ -202,7 +201,7 @@ public final class ThreadCacheRefill {
         }
     }
 
-    /// Returns null if the Java heap is too full for a thread cache, too; the free then goes without one.
+    /// Like [#own], but also returns null if the Java heap is full; the free then uses no thread cache.
     private @Nullable ThreadCache tryOwn() {
         try {
             return own();
@@ -232,8 +231,8 @@ public final class ThreadCacheRefill {
         }
     }
 
-    /// Returns the thread cache's bins for a block, as the last used ones. Returns null if the block goes to
-    /// its shard, also because the Java heap has no memory for bins.
+    /// Switches the thread cache to the bins for a block, and returns them. Returns null if the block goes
+    /// to its shard, also if the Java heap is too full for bins.
     private @Nullable ThreadCacheBins binsFor(
             ThreadCache threadCache, long address, long asked, long stream, Shard shard) {
         boolean passesBy = !shard.small && largePassesBy(threadCache, shard, asked);

@@ -13,10 +13,10 @@ import org.jspecify.annotations.Nullable;
 /// The thread caches of one device: one for each platform thread that uses it, and a few that virtual threads share.
 ///
 /// When a thread ends, its thread cache keeps its blocks until a new thread takes it over or another thread
-/// empties it. So there are never more thread caches than threads were alive at once.
+/// empties it. So there are never more thread caches than threads that were alive at once.
 ///
 /// **Emptying.** A thread [claims][ThreadTable#claimEach] all thread caches and takes out their blocks, which
-/// go back to their shards after the claims have ended. Owners never wait for that.
+/// go back to their shards after the claims have ended. Owners never wait for this.
 ///
 /// **Threads.** Any. Threads that empty thread caches take turns; they take no lock of a shard meanwhile.
 public final class ThreadCaches {
@@ -32,8 +32,8 @@ public final class ThreadCaches {
                 entries, device, owned -> new ThreadCache(owned, bound, counters), ThreadCache::begin);
     }
 
-    /// Bytes of a shard's blocks in thread caches and its transfer cache; a guess while other threads change
-    /// them, else exact.
+    /// Returns the bytes of a shard's blocks in thread caches and its transfer cache; a guess while other
+    /// threads change them, else exact.
     public long bytesOf(Shard shard) {
         long bytes = shard.transferCache.bytes();
         for (ThreadCache threadCache : threads.all()) {
@@ -42,7 +42,8 @@ public final class ThreadCaches {
         return bytes;
     }
 
-    /// The size of the largest block in a thread cache, or 0; a guess while other threads change it, else exact.
+    /// Returns the size of the largest block in a thread cache, or 0; a guess while other threads change
+    /// it, else exact.
     public long largestBytes() {
         return Arrays.stream(threads.all())
                 .mapToLong(ThreadCache::largestBytes)
@@ -62,7 +63,7 @@ public final class ThreadCaches {
         threads.claimEach(ThreadCache::resetPeaks);
     }
 
-    /// Bytes of the blocks in thread caches: live for the shards, but idle.
+    /// Returns the bytes of the blocks in thread caches: live for the shards, but idle.
     public long bytesOf(List<Shard> shards) {
         return shards.stream().mapToLong(this::bytesOf).sum();
     }
@@ -90,7 +91,7 @@ public final class ThreadCaches {
 
     /// Evicts the blocks of a closed stream's shards, and forgets the stream.
     ///
-    /// @param evicted receives the blocks, also those taken out before a failure
+    /// @param evicted receives the blocks, including those evicted before a failure
     public void end(List<Shard> shards, AddressBatch evicted) {
         threads.claimEach(threadCache -> {
             for (Shard shard : shards) {

@@ -140,13 +140,13 @@ class FreeRunsTests {
         blocks.listPrevious[inner] = inner;
         assertBroken("the list is linked both ways", runs::checkInvariants);
         blocks.runEnd[first] = aliased;
-        assertBroken("first block knows its last", () -> runs.check(first));
+        assertBroken("first block leads to its last", () -> runs.check(first));
         blocks.runEnd[first] = last;
         blocks.runEnd[last] = inner;
-        assertBroken("last block knows its first", () -> runs.check(first));
+        assertBroken("last block leads to its first", () -> runs.check(first));
         blocks.runEnd[last] = first;
         blocks.runBytes[first] += 512;
-        assertBroken("first block knows its size", () -> runs.check(first));
+        assertBroken("first block records its size", () -> runs.check(first));
     }
 
     private static void breaks(byte[] states, int block, byte state, String invariant, ThrowingCallable check) {
