@@ -106,7 +106,7 @@ public final class PageGrowth implements Growth {
         CAPTURED
     }
 
-    /// What the attempts for one request have in common.
+    /// The state that one request's attempts share.
     private static final class Attempts {
         private WindowFill.Way way;
         private int lost;

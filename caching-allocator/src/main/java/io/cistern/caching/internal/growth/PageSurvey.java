@@ -11,7 +11,7 @@ import java.util.List;
 import java.util.Objects;
 import java.util.function.Predicate;
 
-/// What one attempt to grow sees: the bytes that are live, and the idle pages that may serve the stream. A page can
+/// Surveys a device for one attempt to grow: the live bytes, and the idle pages that may serve the stream. A page can
 /// change at any time, so a taker asks its owner [again][PageOwner#takePage].
 ///
 /// Guarded by the lock of the [PageTable][io.cistern.caching.internal.page.PageTable].
