@@ -68,6 +68,7 @@ public final class ReportPage {
         switch (part) {
             case "chartLicense" -> out.write(resource(CHARTS + "LICENSE"));
             case "chartStyle" -> out.write(resource(CHARTS + "dist/uPlot.min.css"));
+            case "locale" -> out.write(resource("locale.js"));
             case "chartScript" -> out.write(resource(CHARTS + "dist/uPlot.iife.min.js"));
             case "styles" -> writeAll(STYLES, out);
             case "scripts" -> writeAll(SCRIPTS, out);

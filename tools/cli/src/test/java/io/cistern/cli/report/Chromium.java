@@ -22,6 +22,9 @@ import java.util.stream.Stream;
 /// A browser without a window, driven through its debugging protocol (DevTools), with one page.
 final class Chromium implements AutoCloseable {
     private static final List<String> NAMES = List.of("chromium", "chromium-browser", "google-chrome", "chrome");
+    /// The locale of some browsers where none is set. Intl refuses it.
+    static final String LOCALE = "en-US@posix";
+
     private static final Duration PATIENCE = Duration.ofMinutes(2);
 
     private final Process process;
@@ -41,6 +44,7 @@ final class Chromium implements AutoCloseable {
                         "--disable-gpu",
                         "--disable-dev-shm-usage",
                         "--no-first-run",
+                        "--accept-lang=" + LOCALE,
                         "--remote-debugging-port=0",
                         "--user-data-dir=" + profile,
                         "about:blank")

@@ -733,6 +733,18 @@ final class ReportPageTests {
     }
 
     @Test
+    void aLocaleThatIntlRefusesStopsNoChart() throws Exception {
+        browser.open(Files.writeString(folder.resolve("empty.html"), "<p>"), WIDE, 900, "light");
+        assertThat(browser.evaluate("navigator.language")).isEqualTo(Chromium.LOCALE);
+
+        show("light", WIDE, SampleSnapshots.healthy(folder.resolve("locale.json")));
+
+        assertThat(browser.evaluate(
+                        "navigator.language + cisternReport.charts.every(({ plot }) => plot.data.length > 1)"))
+                .isEqualTo("en-UStrue");
+    }
+
+    @Test
     void barsBeginAtTheLeftBelowTheirFigures() throws Exception {
         show("light", WIDE, SampleSnapshots.leak(folder.resolve("bars.json")));
 
