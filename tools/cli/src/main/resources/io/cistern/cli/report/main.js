@@ -12,9 +12,23 @@ for (const source of sources) {
   }
 }
 const grown = document.getElementById("growth").dataset.text;
-const state = { index: 0, device: null };
+const state = opened();
 const charts = [];
 const maps = [];
+
+/** The last run in which a request was refused, on its device; else the last run that is not a replay. */
+function opened() {
+  const recorded = sources.filter((source) => !isReplay(source));
+  const { index, snapshot } = recorded.findLast((source) => refusedDevice(source.snapshot) !== null)
+    ?? recorded.at(-1) ?? sources[0];
+  return { index, device: devicesOf([{ snapshot }]).length > 1 ? refusedDevice(snapshot) : null };
+}
+
+/** The device of the last refused request; null if none was refused. */
+function refusedDevice({ outOfMemory, history }) {
+  const refused = (history?.events ?? []).filter(({ event }) => event === "outOfMemory");
+  return (outOfMemory ?? refused.sort((a, b) => a.nanos - b.nanos).at(-1))?.device ?? null;
+}
 
 /** What tests and the curious may look at in the browser's console. */
 window.cisternReport = { charts, maps, state, change };

@@ -138,6 +138,22 @@ final class ReportPageTests {
         assertThat(text("#block-details")).contains("forward(", "step(/home/me/train.py:");
     }
 
+    @Test
+    void aReportOpensWhereARequestWasRefusedElseOnTheLastRun() throws Exception {
+        Path refused = SampleSnapshots.outOfMemory(folder.resolve("refused-first.json"));
+        Path healthy = SampleSnapshots.healthy(folder.resolve("healthy-last.json"));
+        TorchProgram zero = new TorchProgram(0).segment(1L << 40, 20 << 20).allocate(1L << 40, 8 << 20, 5);
+        TorchProgram one = new TorchProgram(1).segment(1L << 41, 20 << 20).allocate(1L << 41, 2 << 20, 7);
+        Path devices = TorchProgram.write(folder.resolve("second-device.pickle"), zero, one.refused(1 << 30, 0, 90));
+
+        show("light", WIDE, refused, healthy);
+        assertThat(browser.evaluate("document.title")).asString().startsWith("refused-first.json");
+        show("light", WIDE, healthy, SampleSnapshots.leak(folder.resolve("leak-last.json")));
+        assertThat(browser.evaluate("document.title")).asString().startsWith("leak-last.json");
+        show("light", WIDE, 9, devices);
+        assertThat(browser.evaluate("cisternReport.state.device")).isEqualTo(1);
+    }
+
     /// Each step has two marks; the last ones lie where the request was refused.
     @Test
     void manyMarksAreThinnedOutButForRefusals() throws Exception {
@@ -704,7 +720,7 @@ final class ReportPageTests {
                         .map((each) => each.outerHTML.slice(0, 200)).join()""")).isEqualTo("");
             assertThat(browser.evaluate("getComputedStyle(document.querySelector('tbody tr')).display"))
                     .isEqualTo("table-row");
-            browser.evaluate("cisternReport.change({ index: 1 })");
+            browser.evaluate("cisternReport.change({ index: 0 })");
         }
     }
 
