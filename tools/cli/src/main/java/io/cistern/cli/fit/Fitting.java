@@ -121,9 +121,7 @@ record Fitting(
                     name,
                     snapshot,
                     fits.stream().anyMatch(fit -> fit.refusal().isPresent())
-                            ? snapshot.recorder()
-                                    + " wrote this snapshot after the exception, so blocks may be missing that were live"
-                                    + " at the refusal"
+                            ? snapshot.recorder() + " wrote this snapshot after the exception"
                             : "A snapshot that " + snapshot.recorder() + " took",
                     shown));
         }

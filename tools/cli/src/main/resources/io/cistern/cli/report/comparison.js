@@ -1,8 +1,5 @@
 // Several runs side by side: their figures, and their curves over each other.
 
-const OF_THE_MOMENT = new Set(["Requested now", "Reserved now", "Idle now", "Largest idle piece", "Allocations",
-  "Mean allocation", "Segments acquired"]);
-
 const isReplay = (run) => (run.snapshot.reason || "").startsWith("A replay with ");
 
 /** Devices are compared one by one: a replay is of one. */
@@ -14,7 +11,7 @@ function comparisonSection(shown, devices, charts) {
   for (const device of devices) {
     const runs = sources.filter((each) => devicesOf([each]).includes(device)).map((each) =>
       each.snapshot === shown.snapshot && devicesOf([each]).length === 1 ? shown
-        : new Run(each.snapshot, each.name, device));
+        : new Run(each.snapshot, each.name, device, state.isOfSnapshot));
     made.append(figureTable(runs, device, devices.length > 1 ? "Device " + device + ", figures" : "Figures"));
     const withHistory = runs.filter((run) => run.history);
     if (withHistory.length > 1) {
@@ -26,33 +23,37 @@ function comparisonSection(shown, devices, charts) {
   return made;
 }
 
-/** Snapshots of a running program are of one moment; a recorded one may have ended in a refusal, and its replay before. */
+/**
+ * Snapshots of a running program are of one moment; a recorded one may have ended in a refusal, and its replay before.
+ * The last column of a row says whether it is shown of such moments alone.
+ */
 function figureTable(runs, device, title) {
   const isOneMoment = runs.every((run) => run.snapshot.takenAt);
   const peak = (run) => run.history ? peakOf(run, device).bytes : null;
   const most = (curve) => curve.reduce((a, b) => Math.max(a, b), 0);
-  const reservedPeak = (run) => run.history ? most(reservedCurve(run)) : null;
+  const reservedPeak = (run) => run.history ? most(run.reserved) : null;
   const ofKind = (kind) => (run) => run.history ? run.history.kind.reduce((n, each) => n + (each === kind ? 1 : 0), 0)
     : null;
   const idle = (run) => sum(memoryByStream(run), (memory) => memory.idle + memory.cached);
+  const moment = [...new Set(runs.map((run) => run.moment))].join(" or ");
   const rows = [
     ["Allocator", (run) => run.allocators.filter((each) => each.current).map((each) => each.name).join(", ")
       || run.owners.texts.slice(0, 3).join(", ") || "?", null],
     ["Recorded", (run) => run.history && !isReplay(run) ? secondsText(run.recordedSeconds) : null, String],
-    ["Requested now", (run) => run.requestedBytes, bytesText],
+    ["Requested " + moment, (run) => run.requestedBytes, bytesText, true],
     ["Live at most", peak, bytesText],
-    ["Reserved now", (run) => run.reservedBytes, bytesText],
+    ["Reserved " + moment, (run) => run.reservedBytes, bytesText, true],
     ["Reserved at most", reservedPeak, bytesText],
     ["Reserved / requested, at most", (run) => run.history && peak(run) > 0 ? reservedPeak(run) / peak(run) : null,
       (value) => value.toFixed(3)],
-    ["Idle now", idle, bytesText],
-    ["Largest idle piece", (run) => idlePieces(run)[0] || 0, bytesText],
-    ["Allocations", ofKind(KIND.allocated), countText],
-    ["Mean allocation", meanAllocation, secondsText],
-    ["Segments acquired", ofKind(KIND.segmentAcquired), countText],
+    ["Idle " + moment, idle, bytesText, true],
+    ["Largest idle piece", (run) => idlePieces(run)[0] || 0, bytesText, true],
+    ["Allocations", ofKind(KIND.allocated), countText, true],
+    ["Mean allocation", meanAllocation, secondsText, true],
+    ["Segments acquired", ofKind(KIND.segmentAcquired), countText, true],
     ["Requests refused", (run) => run.history && !isReplay(run) ? countText(ofKind(KIND.outOfMemory)(run)) : null,
       String],
-  ].filter(([title]) => isOneMoment || !OF_THE_MOMENT.has(title)).concat([
+  ].filter(([, , , isOfOneMoment]) => isOneMoment || !isOfOneMoment).concat([
     ["What stands out", (run) => isReplay(run) ? null
       : findingsOf(run).map((finding) => finding.title).join("; ") || "nothing", null],
   ]);
@@ -103,7 +104,7 @@ function overlaid(runs) {
     const times = timesOf(run.history);
     const colour = palette.groups[index % palette.groups.length];
     return [
-      { name: run.name + ", reserved", colour, curve: resampled(seconds, times, reservedCurve(run)) },
+      { name: run.name + ", reserved", colour, curve: resampled(seconds, times, run.reserved) },
       { name: run.name + ", requested", colour, dash: [6, 4], curve: resampled(seconds, times, requestedCurve(run)) },
     ];
   });

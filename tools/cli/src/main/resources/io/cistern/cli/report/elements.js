@@ -42,7 +42,7 @@ const WORDS = {
   "in a thread's cache": "freed, and kept by the thread for its next allocation",
   "lost to rounding": "the bytes by which blocks exceed their requests",
   piece: "idle memory without a gap, between blocks or ends of a segment",
-  "inactive for": "the time from a stream's last allocation or free to the snapshot",
+  "inactive for": "the time since a stream's last allocation or free",
   "frees of others": "frees of blocks that another thread or stream allocated",
   step: "what the allocator tried, to free memory, before it refused the request",
 };

@@ -19,7 +19,10 @@ function refusals(run) {
   const holders = report && report.allocators && report.allocators.length > 0
     ? " At that time " + report.allocators.slice(0, 2).map((each) => (each.pool || each.name) + " held "
       + bytesText(each.reservedBytes ?? each.requestedBytes) + ", of which " + bytesText(each.requestedBytes)
-      + " were live").join("; ") + "." : "";
+      + " were live").join("; ") + "."
+    : run.isOfRefusal ? " At that time " + bytesText(run.reservedBytes) + " were reserved, of which "
+      + bytesText(run.requestedBytes) + " were live; the largest idle piece was " + bytesText(idlePieces(run)[0] ?? 0)
+      + "." : "";
   const others = sum((report && report.processes) || [], (each) => each.byteSize || 0);
   return [{ grade: "bad", where: "out-of-memory",
     title: "A request for " + bytesText(last.byteSize) + " was refused",
@@ -156,13 +159,13 @@ function placeText(run, { allocator, device, stream }) {
     + (several("device") ? " on device " + device : "");
 }
 
-/** Seconds from a stream's last allocation or free to the snapshot; null if not known. */
+/** Seconds since a stream's last allocation or free; null if not known. */
 function restOf(run, stream, lastUse) {
   if (!run.history) {
     return null;
   }
   const last = lastUse.get(run.streams.of(stream));
-  return run.endSeconds - (last ?? run.firstSeconds);
+  return run.momentSeconds - (last ?? run.firstSeconds);
 }
 
 /** Who allocated on each stream, by its number: {thread, site, blocks, bytes}, the most bytes first. */
@@ -211,7 +214,7 @@ function listText(things, text, most = 3) {
 function strandedStreams(run) {
   const found = [];
   const streams = memoryByStream(run);
-  const lastUse = run.lastUse();
+  const lastUse = run.lastUse(run.momentSeconds);
   const usersOf = usersByStream(run);
   for (const memory of streams) {
     const kept = memory.idle + memory.cached;
@@ -326,11 +329,25 @@ function idleCaches(run) {
     return [];
   }
   return [{ grade: "note", where: "fragmentation",
-    title: percentText(idle, run.reservedBytes) + " of the reserved memory is idle now",
+    title: percentText(idle, run.reservedBytes) + " of the reserved memory is idle " + run.moment,
     text: bytesText(idle) + " are free, " + (largest === idle ? "in one piece"
       : (whole > 0 ? bytesText(whole) + " of them in wholly free segments, " : "") + "the largest piece being "
-        + bytesText(largest)) + ". That is a normal cache if the program will need it again.",
-    advice: "If others need the memory: " + (run.isOfPyTorch ? "torch.cuda.empty_cache()." : "trim.") }];
+        + bytesText(largest)) + ". " + whatIdleMemoryMeans(run, largest),
+    advice: refusedBytes(run) !== null ? ""
+      : "If others need the memory: " + (run.isOfPyTorch ? "torch.cuda.empty_cache()." : "trim.") }];
+}
+
+function whatIdleMemoryMeans(run, largest) {
+  const bytes = refusedBytes(run);
+  return bytes === null ? "That is a normal cache if the program will need it again."
+    : !run.isOfRefusal ? "The program may have freed it after the refusal of " + bytesText(bytes) + "."
+    : "No piece served the request for " + bytesText(bytes) + (largest < bytes ? ", since all are smaller."
+      : ": a limit refused it, or the pieces serve other streams or pools.");
+}
+
+/** The bytes of the last request that was refused; null if none was. */
+function refusedBytes(run) {
+  return (run.outOfMemory ?? run.refusal?.event)?.byteSize ?? null;
 }
 
 function waitingBlocks(run) {
@@ -363,7 +380,7 @@ function churn(run) {
   return calls < 50 || bytes < 2 * run.reservedBytes ? [] : [{ grade: "warn", where: "timeline",
     title: "Memory goes to the driver and comes back",
     text: "In the last " + secondsText(half) + ", half of the recorded time, " + counted(calls, "segment")
-      + " with " + bytesText(bytes) + " were released: at least twice what is reserved now.",
+      + " with " + bytesText(bytes) + " were released: at least twice what is reserved " + run.moment + ".",
     advice: "Each release costs a call of the driver: " + (run.isOfPyTorch ? "call torch.cuda.empty_cache() less often."
       : "trim less, or raise the release threshold.") }];
 }

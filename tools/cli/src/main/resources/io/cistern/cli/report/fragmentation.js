@@ -1,4 +1,4 @@
-// What reserved memory is used for, over time and now.
+// What reserved memory is used for, over time and at the moment shown.
 
 function fragmentationSection(run, charts) {
   const made = section("fragmentation", "Fragmentation and idle memory", explained("fragmented", "lost to rounding", "piece",
@@ -12,7 +12,7 @@ function fragmentationSection(run, charts) {
     const chart = new MemoryChart("What reserved memory is used for", timesOf(run.history), areas, [], marksOf(run));
     charts.push(chart);
     made.append(element("p", { class: "faint" }, "The top edge is what is reserved. Idle memory serves the stream of its"
-      + " segment alone. Rounding before the snapshot is estimated from the blocks that are live now."), chart.element);
+      + " segment alone. Rounding before the snapshot is estimated from the blocks that are live in it."), chart.element);
   }
   const memory = memoryByStream(run);
   if (memory.length === 0) {
@@ -24,7 +24,7 @@ function fragmentationSection(run, charts) {
 }
 
 function streamTable(run, memory) {
-  const lastUse = run.lastUse();
+  const lastUse = run.lastUse(run.momentSeconds);
   const rest = (row) => row.stream == null ? -1 : restOf(run, row.stream, lastUse) ?? -1;
   const size = (title, name, bar) => ({ title, value: (row) => row[name], text: (row) => bytesText(row[name]), bar });
   const several = (field) => new Set(memory.map((row) => row[field])).size > 1;
@@ -42,7 +42,7 @@ function streamTable(run, memory) {
     size("Largest", "largest"),
     { title: "Inactive for", value: rest, text: (row) => rest(row) < 0 ? "unknown" : secondsText(rest(row)) },
   ].filter((column) => column !== null);
-  return sortableTable("Segments by stream, now", columns, memory, columns.findIndex((each) => each.title === "Idle"));
+  return sortableTable("Segments by stream, " + run.moment, columns, memory, columns.findIndex((each) => each.title === "Idle"));
 }
 
 /** Idle pieces by powers of two. */
@@ -56,7 +56,7 @@ function pieceTable(run) {
     classes.set(power, entry);
   }
   const rows = [...classes.values()];
-  return rows.length === 0 ? element("p", {}, "No reserved memory is idle.") : sortableTable("Idle pieces by size, now", [
+  return rows.length === 0 ? element("p", {}, "No reserved memory is idle.") : sortableTable("Idle pieces by size, " + run.moment, [
     { title: "From", value: (row) => row.power, text: (row) => bytesText(2 ** row.power) },
     { title: "Pieces", value: (row) => row.pieces, text: (row) => countText(row.pieces) },
     { title: "Bytes", value: (row) => row.bytes, text: (row) => bytesText(row.bytes), bar: true },

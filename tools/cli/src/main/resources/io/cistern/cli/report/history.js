@@ -33,7 +33,7 @@ class Lives {
   constructor() {
     this.size = 0;
     this.columns = { born: [], died: [], bytes: [], rounded: [], site: [], stack: [], thread: [], stream: [],
-      allocator: [], device: [], scope: [], freedBy: [], freedOn: [], blocks: [], age: [] };
+      allocator: [], device: [], scope: [], freedBy: [], freedOn: [], blocks: [], age: [], address: [] };
   }
 
   add(life) {
@@ -46,7 +46,7 @@ class Lives {
   /** From now on the columns are typed arrays, and fields of this object. */
   seal() {
     for (const [name, column] of Object.entries(this.columns)) {
-      this[name] = ["bytes", "rounded", "age"].includes(name) ? Float64Array.from(column) : Int32Array.from(column);
+      this[name] = ["bytes", "rounded", "age", "address"].includes(name) ? Float64Array.from(column) : Int32Array.from(column);
     }
     this.columns = null;
     return this;
@@ -121,16 +121,16 @@ class History {
         lives.columns.freedBy[former] = lives.columns.freedOn[former] = UNRECORDED;
       }
       this.life[i] = lives.add({ born: i, died: -1, bytes: event.byteSize, rounded: 0, thread: this.thread[i],
-        stream: this.stream[i], allocator: this.allocator[i], device: event.device, blocks: event.together ? 0 : 1,
-        ...run.origin(event) });
+        stream: this.stream[i], allocator: this.allocator[i], device: event.device, address: event.address,
+        blocks: event.together ? 0 : 1, ...run.origin(event) });
       if (event.peak) {
         this.peaks.set(event.device, i);
       }
       open.set(event.address, this.life[i]);
     } else if (kind === KIND.freed) {
       const life = open.get(event.address) ?? lives.add({ bytes: event.byteSize, stream: this.stream[i],
-        allocator: this.allocator[i], device: event.device, thread: run.threads.of("before the recording"),
-        ...run.origin(null) });
+        allocator: this.allocator[i], device: event.device, address: event.address,
+        thread: run.threads.of("before the recording"), ...run.origin(null) });
       open.delete(event.address);
       lives.columns.died[life] = i;
       lives.columns.freedBy[life] = this.thread[i];
@@ -144,6 +144,11 @@ class History {
     } else if (kind === KIND.reclaimed) {
       this.reclaims.push({ at: i, seconds: this.seconds[i], event });
     }
+  }
+
+  /** About what a block of so many requested bytes takes. */
+  rounded(bytes) {
+    return Math.ceil(bytes / this.rounding) * this.rounding;
   }
 
   noteScope(i, event, run, lives, scopesOf) {
@@ -161,7 +166,7 @@ class History {
   /** What is live now and was allocated before the first event that is known; and how much each block really takes. */
   addBlocksFromBefore(run, lives, open) {
     const columns = lives.columns;
-    const rounding = run.rounding();
+    this.rounding = run.rounding();
     const addresses = Float64Array.from(open.keys()).sort();
     for (const block of run.liveBlocks) {
       // The program's address may lie a little behind where the block begins, as with guards around it.
@@ -180,6 +185,7 @@ class History {
       if (columns.born[life] >= 0) {
         block.ageNanos ??= (this.endSeconds - this.seconds[columns.born[life]]) * 1e9;
       }
+      columns.address[life] = block.address;
       columns.rounded[life] = block.byteSize;
     }
     for (const life of open.values()) {
@@ -187,7 +193,7 @@ class History {
     }
     for (let life = 0; life < lives.size; life++) {
       if (!(columns.rounded[life] > 0)) {
-        columns.rounded[life] = Math.ceil(columns.bytes[life] / rounding) * rounding;
+        columns.rounded[life] = this.rounded(columns.bytes[life]);
       }
     }
   }

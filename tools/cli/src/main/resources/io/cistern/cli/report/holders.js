@@ -6,13 +6,12 @@ const BLOCK_FIELDS = { site: "site", stack: "stack", thread: "threadNumber", str
   allocator: "owner", scope: "scopeNumber" };
 
 function holdersSection(run) {
-  const refused = run.history ? run.history.marks.findLast((mark) => mark.event.event === "outOfMemory") : undefined;
   if (run.liveBlocks.length === 0 && !run.history) {
     return section("holders", "Who holds what", element("p", {}, "No block is live."));
   }
   const place = element("div", {});
-  const moments = momentsOf(run, refused);
-  const first = run.isOfPyTorch ? moments[0] : moments.find((each) => each.isRefusal) ?? moments.at(-1);
+  const moments = momentsOf(run);
+  const first = run.refusal && !run.isOfRefusal ? moments.at(-1) : run.isOfPyTorch ? moments[0] : moments.find((each) => each.isRefusal) ?? moments.at(-1);
   const shown = { by: "site", when: first?.when };
   const show = (change) => {
     Object.assign(shown, change);
@@ -31,10 +30,11 @@ function holdersSection(run) {
  * The moments to choose from: the peak, which is that of fit, the last refusal unless it is the peak, and the end. Each
  * has the last event before it on a device.
  */
-function momentsOf(run, refused) {
+function momentsOf(run) {
   if (!run.history) {
     return [];
   }
+  const refused = run.refusal;
   const { seconds, size, marks } = run.history;
   const request = (mark) => "refusal of " + bytesText(mark.event.byteSize);
   const peaks = new Map(run.devices.map(({ device }) => [device, requestedPeak(run, device)]));

@@ -21,7 +21,7 @@ function opened() {
   const recorded = sources.filter((source) => !isReplay(source));
   const { index, snapshot } = recorded.findLast((source) => refusedDevice(source.snapshot) !== null)
     ?? recorded.at(-1) ?? sources[0];
-  return { index, device: devicesOf([{ snapshot }]).length > 1 ? refusedDevice(snapshot) : null };
+  return { index, device: devicesOf([{ snapshot }]).length > 1 ? refusedDevice(snapshot) : null, isOfSnapshot: false };
 }
 
 /** The device of the last refused request; null if none was refused. */
@@ -41,13 +41,16 @@ function build() {
   if (!devices.includes(state.device)) {
     state.device = null;
   }
-  const run = new Run(snapshot, name, state.device);
+  const run = new Run(snapshot, name, state.device, state.isOfSnapshot);
   document.title = name + " \u2013 Cistern memory report";
   document.getElementById("choice").replaceChildren(
     sources.length > 1 ? choice("Run", sources.map((each) => [each.index, each.name]), state.index,
       (index) => change({ index: Number(index) })) : element("span", { class: "runs" }, name),
     ...(devices.length > 1 ? [choice("Device", [["", "all"], ...devices.map((each) => [each, "device " + each])],
-      state.device ?? "", (device) => change({ device: device === "" ? null : Number(device) }))] : []));
+      state.device ?? "", (device) => change({ device: device === "" ? null : Number(device) }))] : []),
+    ...(run.refusal && run.hasChangedSince(run.refusal.at) ? [choice("Moment", [[false, "refusal, at "
+      + secondsText(run.refusal.seconds)], [true, "snapshot"]], state.isOfSnapshot,
+    (isOfSnapshot) => change({ isOfSnapshot: isOfSnapshot === "true" }))] : []));
   const sections = [...fitSections(sources), ...grownSections(), summarySection(run)];
   if (sources.length > 1) {
     sections.push(comparisonSection(run, state.device == null ? devicesOf(sources) : [state.device], charts));

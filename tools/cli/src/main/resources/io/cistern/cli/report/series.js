@@ -187,7 +187,7 @@ function usageCurves(run, most = 5) {
   }
   const idle = new Map();
   const curves = { requested: new Float64Array(size + 2), rounding: new Float64Array(size + 2),
-    waiting: new Float64Array(size + 2), reserved: reservedCurve(run) };
+    waiting: new Float64Array(size + 2), reserved: run.reserved };
   const put = (at) => {
     curves.requested[at] = requested;
     curves.rounding[at] = Math.max(requested, rounded);
@@ -226,7 +226,7 @@ function waitingChange({ kind, bytes }, i) {
 function waitingAt(run, moment, device) {
   const { history } = run;
   const of = (each) => device === undefined || each === device;
-  const waiting = sum(run.segments, (segment) => of(segment.device) ? segment.blocks.filter(isWaiting).length : 0);
+  const waiting = sum(run.snapshotSegments, (segment) => of(segment.device) ? segment.blocks.filter(isWaiting).length : 0);
   const found = { bytes: waitingNow(run, device), blocks: waiting };
   for (let i = history.size - 1; i > moment; i--) {
     const change = of(history.device[i]) ? waitingChange(history, i) : 0;
@@ -239,7 +239,7 @@ function waitingAt(run, moment, device) {
 const isWaiting = (block) => block.state === "waiting";
 
 function waitingNow(run, device) {
-  return sum(run.segments, (segment) => device === undefined || segment.device === device
+  return sum(run.snapshotSegments, (segment) => device === undefined || segment.device === device
     ? sum(segment.blocks.filter(isWaiting), (block) => block.requestedBytes || block.byteSize) : 0);
 }
 
@@ -247,7 +247,7 @@ function waitingNow(run, device) {
 function waitingAtFirst(run) {
   const waiting = new Map();
   const add = (stream, bytes) => waiting.set(stream, (waiting.get(stream) || 0) + bytes);
-  for (const segment of run.segments) {
+  for (const segment of run.snapshotSegments) {
     segment.blocks.filter(isWaiting).forEach((block) =>
       add(run.streams.of(block.stream ?? segment.stream ?? null), block.requestedBytes || block.byteSize));
   }

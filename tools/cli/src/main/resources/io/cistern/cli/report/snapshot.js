@@ -1,8 +1,12 @@
-// One snapshot as the page uses it: the segments, live blocks and history of one device, or of all.
+// One snapshot as the page uses it: the segments, live blocks and history of one device, or of all. If a request was
+// refused, the segments and live blocks are those of the last refusal, unless somebody asks for those of the snapshot.
 
 const NO_STACK = "no call stack";
 const NO_SCOPE = "no scope";
 const BEFORE = "allocated before the recording";
+/** The kinds of events that change segments or their blocks. */
+const CHANGES = new Set([KIND.allocated, KIND.freed, KIND.freeDeferred, KIND.freeCompleted, KIND.segmentAcquired,
+  KIND.segmentReleased, KIND.pageMoved]);
 const WAITING = "freed, but waiting for another stream (record_stream)";
 /** Python code that is neither the interpreter's nor a library's. */
 const isOwn = (frame) => /\((.*\.py:|<(?!frozen |eval_with_key>))/.test(frame)
@@ -14,7 +18,8 @@ function shortened(site) {
 }
 
 class Run {
-  constructor(snapshot, name, device) {
+  /** @param isOfSnapshot whether it shows the moment of the snapshot, though a request was refused before */
+  constructor(snapshot, name, device, isOfSnapshot) {
     this.snapshot = snapshot;
     this.name = name;
     this.device = device;
@@ -38,12 +43,31 @@ class Run {
     this.firstSeconds = this.history ? this.history.firstSeconds : 0;
     this.endSeconds = this.history ? this.history.endSeconds : 0;
     this.recordedSeconds = this.endSeconds - this.firstSeconds;
+    this.snapshotSegments = this.segments;
     this.reservedBytes = this.sumOf("reserved_bytes.all.current",
       () => sum(this.segments, (segment) => segment.reported === false ? 0 : segment.byteSize));
-    this.requestedBytes = sum(this.liveBlocks, (block) => block.requestedBytes);
-    this.allocatedBytes = sum(this.liveBlocks, (block) => block.byteSize);
+    this.reserved = this.history ? reservedCurve(this) : null;
     const refused = snapshot.outOfMemory;
     this.outOfMemory = refused && (device == null || refused.device === device) ? refused : null;
+    this.refusal = this.history ? this.history.marks.findLast(({ event }) => event.event === "outOfMemory") : undefined;
+    this.isOfRefusal = this.refusal !== undefined && !isOfSnapshot;
+    this.momentSeconds = this.isOfRefusal ? this.refusal.seconds : this.endSeconds;
+    if (this.isOfRefusal && this.hasChangedSince(this.refusal.at)) {
+      this.segments = segmentsAfter(this, this.refusal.at);
+      this.liveBlocks = this.segments.flatMap(({ blocks }) => blocks.filter((block) => block.state === "live"));
+      this.reservedBytes = this.reserved[this.refusal.at + 1];
+    }
+    this.requestedBytes = sum(this.liveBlocks, (block) => block.requestedBytes);
+  }
+
+  /** Whether the segments and their blocks at the snapshot differ from those after an event. */
+  hasChangedSince(event) {
+    return this.history.kind.subarray(event + 1).some((kind) => CHANGES.has(kind));
+  }
+
+  /** The moment of the segments and live blocks, in words. */
+  get moment() {
+    return this.isOfRefusal ? "at the refusal" : "at the snapshot";
   }
 
   ofDevice(things) {
@@ -121,19 +145,19 @@ class Run {
     return known.length > 0 ? sum(known, (value) => value) : otherwise();
   }
 
-  /** For each stream by its number: the seconds of its last allocation or free; missing if there was none. */
-  lastUse() {
+  /** For each stream by its number: the seconds of its last allocation or free until then; missing if there was none. */
+  lastUse(until = Infinity) {
     const last = new Map();
     if (this.history) {
       const { kind, stream, seconds, size } = this.history;
       for (let i = 0; i < size; i++) {
-        if (kind[i] === KIND.allocated || kind[i] === KIND.freed) {
+        if (seconds[i] <= until && (kind[i] === KIND.allocated || kind[i] === KIND.freed)) {
           last.set(stream[i], seconds[i]);
         }
       }
       for (const each of this.ofDevice(this.history.recorded.together || [])) {
         const number = this.streams.of(each.stream);
-        last.set(number, Math.max(last.get(number) ?? 0, each.lastNanos / 1e9));
+        last.set(number, Math.max(last.get(number) ?? 0, Math.min(until, each.lastNanos / 1e9)));
       }
     }
     return last;

@@ -16,10 +16,22 @@ function momentLine(run) {
   const parts = [["Cistern ", runtime.cistern], ["Java ", runtime.java], ["", runtime.driver],
     ["process ", runtime.processId]].filter((part) => part[1] != null).map((part) => part.join(""));
   const moment = snapshot.takenAt ? "Taken " + snapshot.takenAt.replace(/(\.\d+)?Z$/, " UTC").replace("T", " ") + ", " : "";
-  return element("p", { class: "faint" }, moment + snapshot.reason + ". " + (parts.length > 0 ? parts.join(", ") + ". " : "")
+  return element("p", { class: "faint" }, moment + snapshot.reason + ". " + shownMoment(run)
+    + (parts.length > 0 ? parts.join(", ") + ". " : "")
     + (history ? counted(snapshot.note ? history.recorded.capacity : history.size, "event") + " in "
       + secondsText(run.recordedSeconds) + (snapshot.note ? "; " + snapshot.note : "")
-      + ". Times count from the beginning of the recording, ages back from the snapshot." : "No history. Ages count back from the snapshot."));
+      + ". Times count from the beginning of the recording, ages back from " + (run.isOfRefusal ? "the refusal" : "the snapshot")
+    + "." : "No history. Ages count back from the snapshot."));
+}
+
+/** Which moment the findings, the map and the tables of idle memory show, if a request was refused. */
+function shownMoment(run) {
+  if (refusedBytes(run) === null) {
+    return "";
+  }
+  return run.isOfRefusal ? "Segments and idle memory are shown as they were at the refusal, at "
+    + secondsText(run.momentSeconds) + ". "
+    : "Segments and idle memory are shown as they were at the snapshot, after the refusal: memory may have been freed. ";
 }
 
 function findingList(run, findings) {
@@ -43,15 +55,18 @@ function findingList(run, findings) {
 function deviceMeters(run) {
   return run.devices.filter((device) => device.totalBytes > 0).map((device) => {
     const total = device.totalBytes;
-    const reserved = sum(run.allocators.filter((each) => each.device === device.device),
-      (each) => (each.figures || {})["reserved_bytes.all.current"] || 0)
-      || sum(run.segments.filter((each) => each.device === device.device && each.reported !== false),
-        (each) => each.byteSize);
+    const inSegments = (segments) => sum(segments, (each) => each.device === device.device && each.reported !== false
+      ? each.byteSize : 0);
+    const isChanged = run.segments !== run.snapshotSegments;
+    const reserved = !isChanged && sum(run.allocators.filter((each) => each.device === device.device),
+      (each) => (each.figures || {})["reserved_bytes.all.current"] || 0) || inSegments(run.segments);
     const live = sum(run.liveBlocks.filter((block) => block.segment.device === device.device),
       (block) => block.byteSize);
-    const others = Math.max(0, total - device.freeBytes - Math.max(reserved, live));
+    const free = (run.isOfRefusal && run.outOfMemory?.device === device.device ? run.outOfMemory.freeBytes : null)
+      ?? device.freeBytes + (isChanged ? inSegments(run.snapshotSegments) - reserved : 0);
+    const others = Math.max(0, total - free - Math.max(reserved, live));
     const parts = [["live", live, "live"], ["idle", Math.max(0, reserved - live), "reserved, not live"],
-      ["others", others, "others"], ["free", device.freeBytes, "free"]];
+      ["others", others, "others"], ["free", free, "free"]];
     return element("figure", { class: "meter" },
       element("figcaption", {}, element("strong", {}, "Device " + device.device + ": " + device.name), " "
         + bytesText(total)),
@@ -130,7 +145,7 @@ function allocatorTable(run) {
   const figure = (name) => (row) => (row.figures || {})[name] ?? 0;
   const shown = (name) => (row) => (row.figures || {})[name] == null ? "unknown" : bytesText(row.figures[name]);
   const column = (title, name, bar) => ({ title, figure: name, value: figure(name), text: shown(name), bar });
-  return element("div", {}, sortableTable("Allocators and pools", [
+  return element("div", {}, sortableTable("Allocators and pools, at the snapshot", [
     { title: "Allocator", value: (row) => allocatorText(row) + (row.current ? " (current)" : ""), wide: true },
     { title: "Device", value: (row) => row.device },
     column("Requested", "requested_bytes.all.current"),

@@ -10,7 +10,7 @@ function timelineSection(run, charts) {
   }
   const place = element("div", {});
   const seconds = timesOf(run.history);
-  const lines = tellsSegments(run) ? [{ name: "reserved", curve: reservedCurve(run) }] : [];
+  const lines = tellsSegments(run) ? [{ name: "reserved", curve: run.reserved }] : [];
   const choices = run.known(TIMELINE_CHOICES);
   let chart = null;
   const show = (by) => {

@@ -151,10 +151,17 @@ public final class TorchProgram {
     }
 
     private Map<String, Object> snapshotOf(long address, long byteSize) {
-        List<Object> blocks = live.entrySet().stream()
-                .filter(each -> each.getKey() >= address && each.getKey() < address + byteSize)
-                .map(each -> (Object) each.getValue())
-                .toList();
+        List<Object> blocks = new ArrayList<>();
+        long end = address;
+        for (Map<String, Object> block : live.values()) {
+            long at = (long) block.get("address");
+            if (at >= address && at < address + byteSize) {
+                addIdle(end, at, blocks);
+                blocks.add(block);
+                end = at + (long) block.get("size");
+            }
+        }
+        addIdle(end, address + byteSize, blocks);
         return Map.of(
                 "device",
                 device,
@@ -168,6 +175,12 @@ public final class TorchProgram {
                 "large",
                 "blocks",
                 blocks);
+    }
+
+    private static void addIdle(long from, long to, List<Object> blocks) {
+        if (from < to) {
+            blocks.add(Map.of("address", from, "size", to - from, "requested_size", 0L, "state", "inactive"));
+        }
     }
 
     /// A training of many steps, each of which allocates a block of 64 MiB and many small ones, and frees them.

@@ -117,7 +117,10 @@ final class ReportPageTests {
                         "Recorded\t560 ms\t\u2013",
                         "Requests refused\t1\t\u2013");
         assertThat(text("#summary"))
-                .contains("so blocks may be missing that were live at the refusal. ", " events in ");
+                .contains(
+                        "PyTorch wrote this snapshot after the exception. Segments and idle memory are shown as they"
+                                + " were at the refusal, at 560 ms. ",
+                        " events in ");
         assertThat(browser.evaluate("document.querySelector('#out-of-memory p a').hash"))
                 .isEqualTo("#holders");
         browser.evaluate("document.querySelector('#out-of-memory p a').click()");
@@ -136,6 +139,67 @@ final class ReportPageTests {
         browser.evaluate("cisternReport.maps[0].choose({ segment: 0, block:"
                 + " cisternReport.maps[0].segments[0].blocks.findIndex(each => each.state === 'live') })");
         assertThat(text("#block-details")).contains("forward(", "step(/home/me/train.py:");
+    }
+
+    /// After the refusal, the exception frees what was live, and `empty_cache` gives the segments back but one.
+    @Test
+    void theMomentOfTheRefusalIsShownThoughMemoryWasFreedSince() throws Exception {
+        TorchProgram program = TorchProgram.fragmented(0);
+        for (int segment = 0; segment < 40; segment++) {
+            long base = 0x7f00_0000_0000L + (segment * 32L << 20);
+            program.free(base + (8 << 20));
+            if (segment > 0) {
+                program.release(base);
+            }
+        }
+        show("light", WIDE, 9, program.write(folder.resolve("since.pickle")));
+
+        assertThat(findings().getFirst().toString())
+                .contains("A request for 100 MiB was refused", "At that time 800 MiB were reserved, of which 160 MiB");
+        assertThat(findings().get(1).toString())
+                .contains("Fragmented: 80 % of the memory reserved", "640 MiB of 800 MiB are idle next to live blocks")
+                .contains("in 80 pieces; the largest is 8.00 MiB", "40 live blocks keep the pieces apart: train.py:88");
+        assertThat(text("#fragmentation"))
+                .contains("Segments by stream, at the refusal", "default stream\t800 MiB\t160 MiB\t640 MiB 80 %");
+        assertThat(browser.evaluate("cisternReport.maps[0].segments.length")).isEqualTo(40);
+
+        browser.evaluate("cisternReport.change({ isOfSnapshot: true })");
+
+        assertThat(text("#choice")).contains("Moment");
+        assertThat(text("#fragmentation"))
+                .contains("Segments by stream, at the snapshot", "default stream\t20.0 MiB\t0 B\t20.0 MiB 100 %");
+        assertThat(findings().getLast().toString())
+                .contains("100 % of the reserved memory is idle at the snapshot")
+                .contains("The program may have freed it after the refusal of 100 MiB.")
+                .doesNotContain("normal cache", "empty_cache");
+    }
+
+    @Test
+    void whatWasFreedAfterTheRefusalIsLiveInACisternSnapshotToo() throws Exception {
+        show("light", WIDE, SampleSnapshots.freedAfterTheRefusal(folder.resolve("after.json")));
+
+        assertThat(text("#summary"))
+                .contains("Segments and idle memory are shown as they were at the refusal")
+                .contains("live 2.16 GiB");
+        assertThat(rows("#fragmentation table", 0)).singleElement().asString().contains("\t2.25 GiB\t2.16 GiB\t");
+        assertThat(text("#page")).doesNotContain("normal cache");
+    }
+
+    /// Without a history the moment of the refusal can't be worked out.
+    @Test
+    void withoutAHistoryThePageSaysThatItShowsALaterMoment() throws Exception {
+        Path file = SampleSnapshots.freedAfterTheRefusal(folder.resolve("unrecorded.json"));
+        Files.writeString(
+                file,
+                Files.readString(file)
+                        .replaceFirst("\"history\":\\{.*\\},\"outOfMemory\"", "\"history\":null,\"outOfMemory\""));
+        show("light", WIDE, file);
+
+        assertThat(text("#summary")).contains("at the snapshot, after the refusal: memory may have been freed.");
+        assertThat(findings().toString())
+                .contains("caching held 2.25 GiB, of which 2.16 GiB were live")
+                .contains("The program may have freed it after the refusal of 512 MiB.")
+                .doesNotContain("normal cache");
     }
 
     @Test
@@ -570,7 +634,7 @@ final class ReportPageTests {
         assertThat(findings())
                 .singleElement()
                 .asString()
-                .contains("100 % of the reserved memory is idle now")
+                .contains("100 % of the reserved memory is idle at the snapshot")
                 .contains(
                         "1.19 GiB are free, 1.17 GiB of them in wholly free segments, the largest piece being 20.0 MiB");
     }
@@ -800,7 +864,7 @@ final class ReportPageTests {
                 SampleSnapshots.leak(folder.resolve("second.json")));
 
         assertThat(text("#comparison"))
-                .contains("first.json\tsecond.json", "Requested now\t288 MiB\t888 MiB +208 %")
+                .contains("first.json\tsecond.json", "Requested at the snapshot\t288 MiB\t888 MiB +208 %")
                 .contains("second.json, reserved");
     }
 

@@ -217,6 +217,19 @@ final class SampleSnapshots {
         return program.write(file, "out of memory");
     }
 
+    /// The same training, which frees the checkpoints after the refusal.
+    static Path freedAfterTheRefusal(Path file) throws IOException {
+        SampleProgram program = new SampleProgram(4L << 30, 64 * MIB);
+        weights(program);
+        List<Long> checkpoints = new ArrayList<>();
+        for (int step = 0; step < 60; step++) {
+            checkpoints.add(program.allocate(32 * MIB, TRAINING, "com.acme.train.Checkpoint.keep(Checkpoint.java:70)"));
+        }
+        program.refuse(512 * MIB, TRAINING).after(MILLISECOND);
+        checkpoints.forEach(program::free);
+        return program.write(file, "on demand");
+    }
+
     /// Many events of several threads and streams.
     static Path large(Path file, int events) throws IOException {
         Random random = new Random(20260101);
