@@ -1,11 +1,13 @@
 package io.cistern.cli.fit;
 
 import io.cistern.cli.common.TextTable;
-import io.cistern.cli.fit.FitText.Verdict;
 import io.cistern.cli.report.ShownFit;
+import io.cistern.cli.report.ShownFit.Answer;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Locale;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /// How the program of a file fits, on each of its devices.
 ///
@@ -17,37 +19,37 @@ record FileFit(String name, List<Fit> devices, List<String> judged) {
 
     /// Returns it for people: of each device the facts, and then the verdicts.
     String text() {
-        return devices.stream()
-                .map(fit -> facts(fit) + "\n"
-                        + verdicts(fit).stream()
-                                .map(verdict -> TextTable.wrapped(verdict.text(), 0) + "\n")
-                                .collect(Collectors.joining()))
-                .collect(Collectors.joining("\n"));
+        return answers(devices.stream()).map(FileFit::text).collect(Collectors.joining("\n"));
     }
 
-    /// Returns it for a page, which shows verdicts first: those that something does not fit before the others.
+    /// Returns it for a page: devices on which something does not fit first, then those on which a request was refused.
     ShownFit shown() {
+        Stream<Fit> refusedFirst = devices.stream()
+                .sorted(Comparator.comparing(fit -> fit.refusal().isEmpty()));
         return new ShownFit(
-                devices.stream()
-                        .flatMap(fit -> verdicts(fit).stream())
-                        .sorted(Comparator.comparing(Verdict::fits))
-                        .map(Verdict::text)
-                        .toList(),
-                devices.stream().map(this::facts).collect(Collectors.joining("\n")),
+                answers(refusedFirst).sorted(Comparator.comparing(Answer::fits)).toList(),
                 devices.stream()
                         .map(fit -> new ShownFit.Leaking((int) fit.recording().ordinals()[0], fit.leaks()))
                         .toList());
     }
 
-    private String facts(Fit fit) {
-        return new FitText(fit).facts(name, hasSeveralDevices());
+    private Stream<Answer> answers(Stream<Fit> fits) {
+        return fits.map(fit -> new FitText(fit).answer(name, devices.size() > 1, judged));
     }
 
-    private List<Verdict> verdicts(Fit fit) {
-        return new FitText(fit).verdicts(hasSeveralDevices(), judged);
-    }
-
-    private boolean hasSeveralDevices() {
-        return devices.size() > 1;
+    private static String text(Answer answer) {
+        StringBuilder text = new StringBuilder(TextTable.wrapped(answer.heading(), 2)).append('\n');
+        for (ShownFit.Fact fact : answer.facts()) {
+            String line = String.format(Locale.ROOT, "  %-22s%s", fact.name(), fact.text());
+            text.append(TextTable.wrapped(line, 24)).append('\n');
+        }
+        text.append('\n')
+                .append(TextTable.format(answer.columns(), answer.rows(), 1))
+                .append('\n');
+        answer.notes().forEach(line -> text.append(TextTable.wrapped(line, 2)).append('\n'));
+        text.append('\n');
+        answer.verdicts()
+                .forEach(line -> text.append(TextTable.wrapped(line, 0)).append('\n'));
+        return text.toString();
     }
 }

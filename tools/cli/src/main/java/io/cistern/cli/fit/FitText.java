@@ -2,10 +2,11 @@ package io.cistern.cli.fit;
 
 import io.cistern.cli.common.ByteSize;
 import io.cistern.cli.common.Elapsed;
-import io.cistern.cli.common.TextTable;
 import io.cistern.cli.fit.Fit.Answer;
 import io.cistern.cli.fit.Fit.Room;
 import io.cistern.cli.fit.Holders.Holder;
+import io.cistern.cli.report.ShownFit;
+import io.cistern.cli.report.ShownFit.Fact;
 import io.cistern.cli.trace.CallStacks;
 import io.cistern.cli.trace.Recorder;
 import io.cistern.cli.trace.Recording;
@@ -18,7 +19,7 @@ import java.util.OptionalLong;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
-/// Says in a few lines how a program fits.
+/// Says for people how a program fits on one device.
 final class FitText {
     private static final int MOST_HOLDERS = 3;
     private static final String UNKNOWN = "-";
@@ -31,21 +32,21 @@ final class FitText {
         this.fit = fit;
     }
 
-    /// A sentence about one allocator on one device.
-    ///
-    /// @param fits whether nothing fails
-    record Verdict(boolean fits, String text) {}
-
-    /// Returns the lines for one device, without a verdict.
+    /// Returns the answer for one device.
     ///
     /// @param several whether the program uses several devices
-    String facts(String file, boolean several) {
-        StringBuilder text = new StringBuilder(TextTable.wrapped(heading(file, several), 2)).append('\n');
-        for (List<String> line : facts()) {
-            String fact = String.format(Locale.ROOT, "  %-22s%s", line.getFirst(), line.getLast());
-            text.append(TextTable.wrapped(fact, 24)).append('\n');
-        }
-        return text.append('\n').append(table()).append('\n').append(notes()).toString();
+    /// @param judged the allocators that it is about
+    ShownFit.Answer answer(String file, boolean several, List<String> judged) {
+        return new ShownFit.Answer(
+                fit.fits(judged)
+                        && judgedAnswers(judged)
+                                .allMatch(answer -> fit.capacityFor(answer).isPresent()),
+                heading(file, several),
+                facts(),
+                columns(),
+                rows(),
+                notes(),
+                verdicts(several, judged));
     }
 
     private String heading(String file, boolean several) {
@@ -65,12 +66,12 @@ final class FitText {
         return fit.recording().nanos()[fit.recording().nanos().length - 1];
     }
 
-    private List<List<String>> facts() {
+    private List<Fact> facts() {
         Recording recording = fit.recording();
         String recorder = recording.recorder().name();
-        List<List<String>> facts = new ArrayList<>();
+        List<Fact> facts = new ArrayList<>();
         fit.refusal()
-                .ifPresent(refusal -> facts.add(List.of(
+                .ifPresent(refusal -> facts.add(new Fact(
                         "refused",
                         ByteSize.format(refusal.byteSize())
                                 + moment(refusal.row())
@@ -78,22 +79,22 @@ final class FitText {
                                         ? "; the last of "
                                                 + recording.refusals().size() + " refusals"
                                         : ""))));
-        facts.add(List.of(
+        facts.add(new Fact(
                 "peak requested",
                 ByteSize.format(fit.peak().requestedBytes()) + moment(fit.peak().row())));
         fit.recordedBytes()
-                .ifPresent(bytes -> facts.add(List.of(
+                .ifPresent(bytes -> facts.add(new Fact(
                         recorder + " reserved",
                         ByteSize.format(bytes) + " at most, " + ByteSize.format(bytes - fit.servedPeakBytes())
                                 + " ("
                                 + over(OptionalLong.of(bytes), fit.servedPeakBytes())
                                 + ") more than live blocks took at their peak")));
         if (fit.recordedBytes().isEmpty() && !recording.recorder().reserved().isEmpty()) {
-            facts.add(List.of(recorder + " reserved", "unknown: the file's segments hold less than its blocks"));
+            facts.add(new Fact(recorder + " reserved", "unknown: the file's segments hold less than its blocks"));
         }
         fit.room()
                 .ifPresent(
-                        room -> facts.add(List.of("available", ByteSize.format(room.byteSize()) + ": " + room.why())));
+                        room -> facts.add(new Fact("available", ByteSize.format(room.byteSize()) + ": " + room.why())));
         List<Holder> holders = fit.peak().holders();
         long all = holders.stream().mapToLong(Holder::byteSize).sum();
         String title = "held at the peak";
@@ -102,7 +103,7 @@ final class FitText {
             if (holders.indexOf(holder) >= MOST_HOLDERS && !holder.site().equals(Holders.WAITING)) {
                 continue;
             }
-            facts.add(List.of(
+            facts.add(new Fact(
                     title,
                     ByteSize.format(holder.byteSize()) + ", " + percent(holder.byteSize(), all) + ofAll + ": "
                             + name(holder.site())
@@ -111,7 +112,7 @@ final class FitText {
             ofAll = "";
         }
         if (recording.recorder().olderBlocks() > 0) {
-            facts.add(List.of(
+            facts.add(new Fact(
                     "older blocks",
                     String.format(Locale.ROOT, "%,d", recording.recorder().olderBlocks())
                             + " from before the recording; earlier events are lost"));
@@ -120,17 +121,17 @@ final class FitText {
         return facts;
     }
 
-    private List<List<String>> leakFacts() {
+    private List<Fact> leakFacts() {
         String title = "looks like a leak";
         if (!fit.leaks().unknown().isEmpty()) {
-            return List.of(List.of(title, "unknown: " + fit.leaks().unknown()));
+            return List.of(new Fact(title, "unknown: " + fit.leaks().unknown()));
         }
         long nanos = recordedNanos();
         return fit.leaks().found().isEmpty()
-                ? List.of(List.of(title, "nothing" + (nanos > 0 ? " in these " + Elapsed.format(nanos) : "")))
+                ? List.of(new Fact(title, "nothing" + (nanos > 0 ? " in these " + Elapsed.format(nanos) : "")))
                 : fit.leaks().found().stream()
                         .limit(MOST_HOLDERS)
-                        .map(leak -> List.of(
+                        .map(leak -> new Fact(
                                 title,
                                 name(leak.site()) + ": " + ByteSize.format(leak.byteSize()) + " that grew in "
                                         + (leak.rises() + 1) + " of 10 parts of the recording; " + leak.freed()
@@ -171,7 +172,7 @@ final class FitText {
         return bytes.isEmpty() ? UNKNOWN : ByteSize.formatUp(bytes.getAsLong());
     }
 
-    private String table() {
+    private List<List<String>> columns() {
         List<String> upper = new ArrayList<>(List.of("", "", "", "needs at least"));
         List<String> lower = new ArrayList<>(List.of(
                 "allocator",
@@ -182,7 +183,11 @@ final class FitText {
             upper.add("on");
             lower.add(ByteSize.format(room.byteSize()));
         });
-        List<List<String>> rows = fit.answers().stream()
+        return List.of(upper, lower);
+    }
+
+    private List<List<String>> rows() {
+        return fit.answers().stream()
                 .map(answer -> {
                     List<String> row = new ArrayList<>(List.of(
                             answer.spec(),
@@ -193,14 +198,12 @@ final class FitText {
                     return row;
                 })
                 .collect(Collectors.toList());
-        return TextTable.format(List.of(upper, lower), rows, 1);
     }
 
-    private String notes() {
+    private List<String> notes() {
         return Stream.of(refusals(), allocators(), models(), settings(), context(), doubt())
                 .flatMap(String::lines)
-                .map(line -> TextTable.wrapped(line, 2) + "\n")
-                .collect(Collectors.joining());
+                .toList();
     }
 
     /// Says which requests fail before the one that the recorder refused.
@@ -308,23 +311,20 @@ final class FitText {
                 fit.recording().trace().byteSizes()[answer.failures().getFirst()]);
     }
 
-    /// Returns the verdicts for one device.
-    ///
-    /// @param several whether the program uses several devices
-    /// @param judged the allocators that they are about
-    List<Verdict> verdicts(boolean several, List<String> judged) {
+    private List<String> verdicts(boolean several, List<String> judged) {
         String device = several ? "Device " + fit.recording().ordinals()[0] + ": " : "";
         List<Holder> holders = fit.peak().holders();
         String held = holders.isEmpty() ? "" : held(holders.getFirst());
-        return fit.answers().stream()
-                .filter(answer -> judged.contains(answer.spec()))
-                .map(answer -> new Verdict(
-                        answer.failures().isEmpty() && fit.capacityFor(answer).isPresent(),
-                        device
-                                + (fit.room().isEmpty()
-                                        ? needs(answer, judged) + held + ". Pass --capacity to check a device."
-                                        : fits(several, answer, judged) + held + ".")))
+        return judgedAnswers(judged)
+                .map(answer -> device
+                        + (fit.room().isEmpty()
+                                ? needs(answer, judged) + held + ". Pass --capacity to check a device."
+                                : fits(several, answer, judged) + held + "."))
                 .toList();
+    }
+
+    private Stream<Answer> judgedAnswers(List<String> judged) {
+        return fit.answers().stream().filter(answer -> judged.contains(answer.spec()));
     }
 
     private String needs(Answer answer, List<String> judged) {

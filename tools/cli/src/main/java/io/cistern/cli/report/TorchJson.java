@@ -55,7 +55,7 @@ final class TorchJson {
         return object(
                 "reason", reason,
                 "note", unlessEmpty(history.note()),
-                "fit", fit.facts().isEmpty() ? null : object("verdicts", fit.verdicts(), "facts", fit.facts()),
+                "fit", fit.answers().isEmpty() ? null : array(fit.answers(), ShownFit.Answer::fields),
                 "leaks", array(fit.leaks(), ShownFit.Leaking::fields),
                 "settings", snapshot.settings(),
                 "devices", array(devices(snapshot), device -> object("device", device)),

@@ -72,20 +72,29 @@ function devicesOf(all) {
 function fitSections(all) {
   const asked = all.filter((each) => each.snapshot.fit);
   return asked.map((each, index) => section(index > 0 ? "fit-" + (index + 1) : "fit",
-    asked.length > 1 ? "Would it fit? " + each.name : "Would it fit?", ...answer(each.snapshot.fit)));
+    asked.length > 1 ? "Would it fit? " + each.name : "Would it fit?",
+    each.snapshot.fit.flatMap(({ verdicts }) => verdicts.map((verdict) =>
+      element("p", {}, element("strong", {}, verdict)))), each.snapshot.fit.map(factsOf)));
 }
 
-/** The verdicts come first, and wrap; the tables below them keep their columns. */
-function answer({ verdicts, facts }) {
-  return [...verdicts.map((verdict) => element("p", {}, element("strong", {}, verdict))),
-    element("pre", { class: "answer" }, facts.trimEnd())];
+/** What the verdicts about a device rest on. */
+function factsOf({ heading, facts, columns, rows, notes }) {
+  const titles = columns[0].map((_, column) => columns.map((line) => line[column]).join(" ").trim());
+  return element("div", { class: "facts" }, element("p", { class: "faint" }, heading),
+    element("dl", {}, facts.map(({ name, text }) => [name ? element("dt", {}, name) : null, element("dd", {}, text)])),
+    element("div", { class: "table" }, element("table", { class: "figures" },
+      element("thead", {}, element("tr", {}, titles.map((title, column) =>
+        element("th", { scope: "col", class: column > 0 ? "number" : null }, title)))),
+      element("tbody", {}, rows.map(([allocator, ...cells]) => element("tr", {}, element("th", { scope: "row" }, allocator),
+        cells.map((cell, column) => element("td", { class: "number", "data-title": titles[column + 1] }, cell))))))),
+    element("ul", {}, notes.map((note) => element("li", {}, note))));
 }
 
 /** What grew from the first file to the second, if there are two. */
 function grownSections() {
   const end = grown.indexOf("\n");
   return grown === "" ? [] : [section("grown", "What grew", element("p", {}, element("strong", {}, grown.slice(0, end))),
-    element("pre", { class: "answer" }, grown.slice(end + 1).trimEnd()))];
+    element("pre", {}, grown.slice(end + 1).trimEnd()))];
 }
 
 function change(changes) {

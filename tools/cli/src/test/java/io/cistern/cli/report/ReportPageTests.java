@@ -216,6 +216,7 @@ final class ReportPageTests {
         assertThat(browser.evaluate("document.title")).asString().startsWith("leak-last.json");
         show("light", WIDE, 9, devices);
         assertThat(browser.evaluate("cisternReport.state.device")).isEqualTo(1);
+        assertThat(text("#fit").indexOf("Device 1: ")).isBetween(0, text("#fit").indexOf("Device 0: "));
     }
 
     /// Each step has two marks; the last ones lie where the request was refused.
@@ -328,7 +329,7 @@ final class ReportPageTests {
         show("light", WIDE, 9, program.write(folder.resolve("ring.pickle")));
 
         assertThat(text("#fit"))
-                .contains("looks like a leak     train.py:41 (step): 956 MiB that grew in 10 of 10 parts\n");
+                .contains("looks like a leak\ntrain.py:41 (step): 956 MiB that grew in 10 of 10 parts of");
         assertThat(findings().getFirst().toString())
                 .contains("Likely leak: 956 MiB live from train.py:41 (step)")
                 .contains("It holds 478 live blocks, and grew in 10 of 10 parts of the recording, with")
@@ -375,7 +376,7 @@ final class ReportPageTests {
     void whoHoldsWhatIsThatOfThePeak() throws Exception {
         show("light", WIDE, 9, TorchProgram.fragmented(0).write(folder.resolve("peak.pickle")));
 
-        assertThat(text("#fit")).contains("held at the peak      640 MiB, 80 % of 800 MiB: train.py:70 (step), 160");
+        assertThat(text("#fit")).contains("held at the peak\n640 MiB, 80 % of 800 MiB: train.py:70 (step), 160 blocks");
         assertThat(text("#holders caption")).contains("200 blocks, 800 MiB at the peak, at 239 ms; ");
         assertThat(rows("#holders table", 0))
                 .hasSize(2)
@@ -422,9 +423,7 @@ final class ReportPageTests {
         show("light", WIDE, 9, file);
 
         assertThat(text("#fit"))
-                .contains(
-                        "peak requested        90.0 MiB after 6 ms",
-                        "held at the peak      9.00 MiB, 90 % of 10.0 MiB");
+                .contains("peak requested\n90.0 MiB after 6 ms", "held at the peak\n9.00 MiB, 90 % of 10.0 MiB");
         assertThat(text("#summary"))
                 .contains(
                         "Live bytes, with the refused request of 80.0 MiB, peaked at 90.0 MiB, at 6 ms. Of the 10.0 MiB"
@@ -810,6 +809,19 @@ final class ReportPageTests {
                 .isEqualTo("\"Sort by\"");
         assertThat(browser.evaluate("getComputedStyle(document.querySelector('.figures thead')).display"))
                 .isEqualTo("none");
+    }
+
+    @Test
+    void theAnswerOfFitNeedsNoScrollingInANarrowWindow() throws Exception {
+        Path first = TorchProgram.fragmented(0).write(folder.resolve("narrow-1.pickle"));
+        Path second = TorchProgram.ofManyEvents(1).write(folder.resolve("narrow-2.pickle"));
+        show("light", NARROW, 11, first, second);
+
+        assertThat(browser.evaluate("""
+                [...document.querySelectorAll('#fit, #fit *, #grown, #grown *')].filter(each => each.scrollWidth
+                    > each.clientWidth + 1 && getComputedStyle(each).display !== 'inline')
+                    .map(each => each.outerHTML.slice(0, 200)).join()""")).isEqualTo("");
+        assertThat(text("#fit")).contains("held at the peak\n640 MiB");
     }
 
     @Test
