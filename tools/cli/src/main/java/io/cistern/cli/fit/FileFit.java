@@ -17,7 +17,7 @@ record FileFit(String name, List<Fit> devices, List<String> judged) {
         return devices.stream().allMatch(fit -> fit.fits(judged));
     }
 
-    /// Returns it for people: of each device the facts, and then the verdicts.
+    /// Returns it for people: of each device the facts, and then the verdicts and their reasons.
     String text() {
         return answers(devices.stream()).map(FileFit::text).collect(Collectors.joining("\n"));
     }
@@ -50,6 +50,7 @@ record FileFit(String name, List<Fit> devices, List<String> judged) {
         text.append('\n');
         answer.verdicts()
                 .forEach(line -> text.append(TextTable.wrapped(line, 0)).append('\n'));
+        answer.reasons().forEach(line -> text.append(TextTable.wrapped(line, 2)).append('\n'));
         return text.toString();
     }
 }

@@ -26,11 +26,13 @@ import org.jspecify.annotations.Nullable;
 /// @param recording the program on that device
 /// @param room what allocators may take; empty if nobody says
 /// @param peak when the program asked for most
+/// @param refused when its last request was refused; empty if none was
 /// @param servedPeakBytes the most bytes that the recorded program had at once
 record Fit(
         Recording recording,
         Optional<Room> room,
         Moment peak,
+        Optional<Moment> refused,
         long servedPeakBytes,
         Leaks leaks,
         List<Answer> answers) {

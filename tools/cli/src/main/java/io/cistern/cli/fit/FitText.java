@@ -5,11 +5,14 @@ import io.cistern.cli.common.Elapsed;
 import io.cistern.cli.fit.Fit.Answer;
 import io.cistern.cli.fit.Fit.Room;
 import io.cistern.cli.fit.Holders.Holder;
+import io.cistern.cli.fit.Holders.Moment;
 import io.cistern.cli.report.ShownFit;
 import io.cistern.cli.report.ShownFit.Fact;
 import io.cistern.cli.trace.CallStacks;
+import io.cistern.cli.trace.Leaks.Leak;
 import io.cistern.cli.trace.Recorder;
 import io.cistern.cli.trace.Recording;
+import io.cistern.cli.trace.Recording.Refusal;
 import io.cistern.simulated.SimulatedGpu;
 import java.util.ArrayList;
 import java.util.List;
@@ -46,7 +49,11 @@ final class FitText {
                 columns(),
                 rows(),
                 notes(),
-                verdicts(several, judged));
+                verdicts(several, judged),
+                Stream.of(why(judged), leak(), gpus(judged))
+                        .filter(reason -> !reason.isEmpty())
+                        .map(reason -> deviceIf(several) + reason)
+                        .toList());
     }
 
     private String heading(String file, boolean several) {
@@ -96,7 +103,7 @@ final class FitText {
                 .ifPresent(
                         room -> facts.add(new Fact("available", ByteSize.format(room.byteSize()) + ": " + room.why())));
         List<Holder> holders = fit.peak().holders();
-        long all = holders.stream().mapToLong(Holder::byteSize).sum();
+        long all = fit.peak().servedBytes();
         String title = "held at the peak";
         String ofAll = " of " + ByteSize.format(all);
         for (Holder holder : holders) {
@@ -201,7 +208,7 @@ final class FitText {
     }
 
     private List<String> notes() {
-        return Stream.of(refusals(), allocators(), models(), settings(), context(), doubt())
+        return Stream.of(refusals(), allocators(), models(), settings(), doubt())
                 .flatMap(String::lines)
                 .toList();
     }
@@ -224,23 +231,6 @@ final class FitText {
                 .filter(each -> shown.contains(each.getFirst()))
                 .map(each -> each.getFirst() + " is " + each.getLast())
                 .collect(Collectors.joining(", "));
-    }
-
-    /// Says how large a GPU the first allocator needs, and the one that the program used, if it is modelled.
-    private String context() {
-        Answer first = fit.answers().getFirst();
-        String others = own().filter(
-                        own -> !own.equals(first) && own.smallestBytes().isPresent())
-                .map(own -> "; " + own.spec() + ", which the program used, needs one with " + gpu(own))
-                .orElse("");
-        return first.smallestBytes().isEmpty()
-                ? ""
-                : "with about 0.5 GiB for the CUDA context, " + first.spec() + " needs a GPU with " + gpu(first)
-                        + others + "\n";
-    }
-
-    private static String gpu(Answer answer) {
-        return ByteSize.formatUp(answer.smallestBytes().orElseThrow() + CONTEXT_BYTES);
     }
 
     /// Returns the answer for the model of the allocator that served the program; empty if none is or none is shown.
@@ -312,19 +302,103 @@ final class FitText {
     }
 
     private List<String> verdicts(boolean several, List<String> judged) {
-        String device = several ? "Device " + fit.recording().ordinals()[0] + ": " : "";
         List<Holder> holders = fit.peak().holders();
-        String held = holders.isEmpty() ? "" : held(holders.getFirst());
+        String held = holders.isEmpty() || fit.refused().isPresent() ? "" : held(holders.getFirst());
         return judgedAnswers(judged)
-                .map(answer -> device
+                .map(answer -> deviceIf(several)
                         + (fit.room().isEmpty()
                                 ? needs(answer, judged) + held + ". Pass --capacity to check a device."
                                 : fits(several, answer, judged) + held + "."))
                 .toList();
     }
 
+    private String deviceIf(boolean several) {
+        return several ? "Device " + fit.recording().ordinals()[0] + ": " : "";
+    }
+
     private Stream<Answer> judgedAnswers(List<String> judged) {
         return fit.answers().stream().filter(answer -> judged.contains(answer.spec()));
+    }
+
+    /// Says why the last request was refused; empty if none was.
+    private String why(List<String> judged) {
+        return fit.refused()
+                .map(then -> "Why: " + live(then) + cause(fit.refusal().orElseThrow(), then.servedBytes(), judged))
+                .orElse("");
+    }
+
+    private static String live(Moment then) {
+        String text = ByteSize.format(then.servedBytes()) + " were live at the refusal";
+        if (then.holders().isEmpty() || then.holders().getFirst().site().isEmpty()) {
+            return text;
+        }
+        Holder first = then.holders().getFirst();
+        String share = first.byteSize() == then.servedBytes() ? "all" : ByteSize.format(first.byteSize());
+        return text + ", " + share + " of them "
+                + (first.site().equals(Holders.WAITING) ? first.site() : "from " + name(first.site()));
+    }
+
+    private String cause(Refusal refusal, long liveBytes, List<String> judged) {
+        long freeBytes = refusal.then().freeBytes();
+        long heldBytes = refusal.then().reservedBytes();
+        if (freeBytes < 0 || heldBytes < liveBytes) {
+            return "."; // The file does not say, or lacks segments.
+        }
+        String request = ByteSize.format(refusal.byteSize());
+        String free = ByteSize.format(freeBytes);
+        if (freeBytes >= refusal.byteSize()) {
+            return ". A limit refused the " + request + ", since " + free + " of the device were free.";
+        }
+        if (liveBytes + refusal.byteSize() > heldBytes + freeBytes) {
+            return ". With the " + request + " requested, that is more than the "
+                    + ByteSize.format(heldBytes + freeBytes) + " available: no setting can help.";
+        }
+        return ". Fragmentation: " + fit.recording().recorder().name() + " held another "
+                + ByteSize.format(heldBytes - liveBytes) + ", and " + free
+                + " of the device were free, but no piece was large enough for " + request + joining(judged) + ".";
+    }
+
+    /// Names what joins free pieces and so serves everything; empty if nothing does.
+    private String joining(List<String> judged) {
+        return !remedy(judged).isEmpty()
+                ? "; expandable_segments:True joins pieces"
+                : judgedAnswers(judged)
+                        .filter(answer -> answer.spec().startsWith("caching")
+                                && answer.failures().isEmpty())
+                        .findFirst()
+                        .map(answer -> "; Cistern's " + answer.spec() + " joins pieces")
+                        .orElse("");
+    }
+
+    private String leak() {
+        List<Leak> found = fit.leaks().found();
+        return found.isEmpty()
+                ? ""
+                : "Likely leak: " + name(found.getFirst().site()) + " holds "
+                        + ByteSize.format(found.getFirst().byteSize()) + " at the end, and its live bytes keep growing"
+                        + (found.size() > 1 ? count("; so do those of ", found.size() - 1L, "other place") : "") + ".";
+    }
+
+    /// Says how large a GPU has to be for the program: with what is recommended, and with what it used.
+    private String gpus(List<String> judged) {
+        Optional<Answer> expandable = remedy(judged).isEmpty() ? Optional.empty() : answer(Fitting.MODELS.getLast());
+        String sizes = Stream.of(
+                        expandable.map(answer -> gpu(answer, "expandable_segments:True")).stream(),
+                        judgedAnswers(judged).map(answer -> gpu(answer, answer.spec())),
+                        own()
+                                .filter(own -> !judged.contains(own.spec()))
+                                .map(own -> gpu(own, own.spec() + ", which the program used"))
+                                .stream())
+                .flatMap(parts -> parts)
+                .filter(part -> !part.isEmpty())
+                .collect(Collectors.joining("; "));
+        return sizes.isEmpty() ? "" : "Smallest GPU, with 0.5 GiB for the CUDA context: " + sizes + ".";
+    }
+
+    private static String gpu(Answer answer, String name) {
+        return answer.smallestBytes().isEmpty()
+                ? ""
+                : ByteSize.formatUp(answer.smallestBytes().getAsLong() + CONTEXT_BYTES) + " with " + name;
     }
 
     private String needs(Answer answer, List<String> judged) {

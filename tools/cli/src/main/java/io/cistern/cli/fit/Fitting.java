@@ -92,7 +92,14 @@ record Fitting(
                     })
                     .toList();
         }
-        return new Fit(recording, room, holders.peak(), holders.servedPeakBytes(), Leaks.of(recording), answers);
+        return new Fit(
+                recording,
+                room,
+                holders.peak(),
+                holders.refused(),
+                holders.servedPeakBytes(),
+                Leaks.of(recording),
+                answers);
     }
 
     private Player player(Recording recording, String spec) {

@@ -2,12 +2,14 @@ package io.cistern.cli.fit;
 
 import io.cistern.cli.trace.CallStacks.Sites;
 import io.cistern.cli.trace.Recording;
+import io.cistern.cli.trace.Recording.Refusal;
 import io.cistern.cli.trace.Trace;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.BitSet;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Optional;
 
 /// Finds which code holds the memory of a recorded program at its peak.
 ///
@@ -31,7 +33,12 @@ final class Holders {
     /// @param row the last row before it
     /// @param requestedBytes what the program asks for then, a request that was refused included
     /// @param holders who holds it, without that request; the most bytes first
-    record Moment(int row, long requestedBytes, List<Holder> holders) {}
+    record Moment(int row, long requestedBytes, List<Holder> holders) {
+        /// Returns what the program has then.
+        long servedBytes() {
+            return holders.stream().mapToLong(Holder::byteSize).sum();
+        }
+    }
 
     Holders(Recording recording) {
         this.recording = recording;
@@ -57,6 +64,14 @@ final class Holders {
     /// Returns when the program asked for most, requests that were refused included.
     Moment peak() {
         return moment(peakRow());
+    }
+
+    /// Returns when the last request was refused; empty if none was.
+    Optional<Moment> refused() {
+        List<Refusal> refusals = recording.refusals();
+        return refusals.isEmpty()
+                ? Optional.empty()
+                : Optional.of(moment(refusals.getLast().row()));
     }
 
     /// Returns the most bytes that the program had at once, without requests that were refused.

@@ -32,6 +32,7 @@ public record ShownFit(List<Answer> answers, List<Leaking> leaks) {
     /// @param rows the cells of that table
     /// @param notes lines about the table
     /// @param verdicts a sentence for each allocator that the answer is about
+    /// @param reasons sentences that explain the verdicts
     public record Answer(
             boolean fits,
             String heading,
@@ -39,7 +40,8 @@ public record ShownFit(List<Answer> answers, List<Leaking> leaks) {
             List<List<String>> columns,
             List<List<String>> rows,
             List<String> notes,
-            List<String> verdicts) {
+            List<String> verdicts,
+            List<String> reasons) {
         Map<String, @Nullable Object> fields() {
             return object(
                     "heading", heading,
@@ -47,7 +49,8 @@ public record ShownFit(List<Answer> answers, List<Leaking> leaks) {
                     "columns", columns,
                     "rows", rows,
                     "notes", notes,
-                    "verdicts", verdicts);
+                    "verdicts", verdicts,
+                    "reasons", reasons);
         }
     }
 

@@ -73,8 +73,9 @@ function fitSections(all) {
   const asked = all.filter((each) => each.snapshot.fit);
   return asked.map((each, index) => section(index > 0 ? "fit-" + (index + 1) : "fit",
     asked.length > 1 ? "Would it fit? " + each.name : "Would it fit?",
-    each.snapshot.fit.flatMap(({ verdicts }) => verdicts.map((verdict) =>
-      element("p", {}, element("strong", {}, verdict)))), each.snapshot.fit.map(factsOf)));
+    each.snapshot.fit.flatMap(({ verdicts, reasons }) => [
+      ...verdicts.map((verdict) => element("p", {}, element("strong", {}, verdict))),
+      ...reasons.map((reason) => element("p", {}, reason))]), each.snapshot.fit.map(factsOf)));
 }
 
 /** What the verdicts about a device rest on. */

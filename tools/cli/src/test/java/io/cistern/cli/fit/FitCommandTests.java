@@ -52,11 +52,14 @@ class FitCommandTests {
                         "available             850 MiB: 800 MiB that PyTorch held at the refusal, and the 50.0 MiB that were free",
                         "held at the peak      640 MiB, 80 % of 800 MiB: train.py:70 (step), 160 blocks",
                         " 160 MiB, 20 %: train.py:88 (step), 40 blocks");
-        assertThat(run.wholeLines().lines())
-                .last()
-                .asString()
-                .matches(
-                        "It fits on 850 MiB with Cistern's caching, which needs 8\\d\\d MiB; train.py:70 \\(step\\) holds 640 MiB\\.");
+        assertThat(run.wholeLines())
+                .containsPattern("\nIt fits on 850 MiB with Cistern's caching, which needs 8\\d\\d MiB\\.\nWhy: ")
+                .endsWith("""
+                        Why: 160 MiB were live at the refusal, all of them from train.py:88 (step). Fragmentation:\
+                         PyTorch held another 640 MiB, and 50.0 MiB of the device were free, but no piece was large\
+                         enough for 100 MiB; Cistern's caching joins pieces.
+                        Smallest GPU, with 0.5 GiB for the CUDA context: 1.29 GiB with caching.
+                        """);
     }
 
     /// The model finds room in the gaps of the segments.
@@ -195,6 +198,20 @@ class FitCommandTests {
     }
 
     @Test
+    void noSettingHelpsWhereLiveMemoryAndTheRequestExceedTheDevice() throws Exception {
+        Path file = new TorchProgram(0)
+                .segment(0x7f00_0000_0000L, 64 * MIB)
+                .allocate(0x7f00_0000_0000L, 64 * MIB, 10)
+                .refused(64 * MIB, 8 * MIB, 11)
+                .write(folder.resolve("full.pickle"));
+
+        assertThat(fit(file).wholeLines())
+                .contains(
+                        "Why: 64.0 MiB were live at the refusal, all of them from train.py:10 (step). With the 64.0 MiB"
+                                + " requested, that is more than the 72.0 MiB available: no setting can help.\n");
+    }
+
+    @Test
     void reservedBytesAreUnknownOfAFileWithoutItsSegments() throws Exception {
         TorchProgram program = new TorchProgram(0).allocate(0x7f00_0000_0000L, 64 * MIB, 10);
 
@@ -250,7 +267,9 @@ class FitCommandTests {
         assertThat(run.wholeLines())
                 .contains("available             64.0 MiB: the maximum that PyTorch held: 1.00 GiB of the device were"
                         + " free, so a"
-                        + " limit refused the request; --capacity sets another amount");
+                        + " limit refused the request; --capacity sets another amount")
+                .contains(
+                        "train.py:10 (step). A limit refused the 64.0 MiB, since 1.00 GiB of the device were free.\n");
     }
 
     /// After the refusal, PyTorch reserved more. Times may be missing, be equal, or go back.
@@ -314,7 +333,7 @@ class FitCommandTests {
         assertThat(run.exitCode()).isEqualTo(3);
         assertThat(run.wholeLines())
                 .containsPattern(
-                        "\nDevice 0: it fits on 600 MiB with Cistern's caching, .*\\.\n\n.*two.pickle, device 1: ")
+                        "\nDevice 0: it fits on 600 MiB with Cistern's caching, .*\\.\n(Device 0: .*\n)*\n.*two.pickle, device 1: ")
                 .contains("\nDevice 1: it does not fit on 600 MiB with Cistern's caching, ");
         assertThat(page)
                 .content()
@@ -446,7 +465,12 @@ class FitCommandTests {
         Path file = root.resolve("examples/snapshots/oom.pickle.gz");
         String remedy = "With PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True the program would probably have fitted"
                 + " (needs 3.10 GiB of 3.21 GiB). It would also fit with Cistern's caching (3.02 GiB) and direct"
-                + " (3.00 GiB), but not with async (3.54 GiB); train.py:43 (forward) holds 1.66 GiB.";
+                + " (3.00 GiB), but not with async (3.54 GiB).\n"
+                + "Why: 2.78 GiB were live at the refusal, 1.66 GiB of them from train.py:43 (forward). Fragmentation:"
+                + " PyTorch held another 393 MiB, and 51.6 MiB of the device were free, but no piece was large enough for"
+                + " 196 MiB; expandable_segments:True joins pieces.\n"
+                + "Smallest GPU, with 0.5 GiB for the CUDA context: 3.60 GiB with expandable_segments:True; 3.52"
+                + " GiB with caching; 3.86 GiB with pytorch-native, which the program used.";
 
         ProgramRun run = fit(file);
         String out = run.out();
@@ -459,12 +483,12 @@ class FitCommandTests {
                 .doesNotContain("would probably")
                 .contains(
                         "with Cistern's caching, which needs 3.02 GiB. No allocator can serve it: the program requests"
-                                + " 2.97 GiB at once; train.py:43");
+                                + " 2.97 GiB at once.\nWhy: 2.78 GiB were live at the refusal");
         assertThat(fit(file, "--capacity=9GiB").wholeLines())
                 .doesNotContain("would probably")
                 .contains(
                         "It fits on 9.00 GiB with Cistern's caching, which needs 3.02 GiB; also with async (3.54 GiB),"
-                                + " direct (3.00 GiB), pytorch-native (3.36 GiB) and pytorch-expandable (3.10 GiB); train");
+                                + " direct (3.00 GiB), pytorch-native (3.36 GiB) and pytorch-expandable (3.10 GiB).\n");
     }
 
     @Test
@@ -521,10 +545,9 @@ class FitCommandTests {
     void theGpuForTheProgramsOwnAllocatorIsNamed() throws Exception {
         Path file = TorchProgram.fragmented(0).write(folder.resolve("oom.pickle"));
 
-        assertThat(fit(file).out())
-                .containsIgnoringWhitespaces(
-                        "caching needs a GPU with 1.29 GiB; pytorch-native, which the program used,"
-                                + " needs one with 1.40 GiB");
+        assertThat(fit(file).wholeLines())
+                .contains("Smallest GPU, with 0.5 GiB for the CUDA context: 1.29 GiB with caching; 1.40 GiB with"
+                        + " pytorch-native, which the program used.\n");
         assertThat(fit(file, "--allocator=pytorch-native").out()).doesNotContain("which the program used");
     }
 
@@ -880,6 +903,8 @@ class FitCommandTests {
                 .contains(
                         "looks like a leak     train.py:41 (step): 120 MiB that grew in 10 of 10 parts of the recording;"
                                 + " 0 of 60 blocks freed")
+                .contains(
+                        "\nLikely leak: train.py:41 (step) holds 120 MiB at the end, and its live bytes keep growing.\n")
                 .doesNotContain("train.py:60 (step):");
     }
 
