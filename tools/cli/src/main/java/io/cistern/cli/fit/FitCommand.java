@@ -34,6 +34,7 @@ import picocli.CommandLine.Parameters;
             "Examples:",
             "  cistern fit oom.pickle",
             "  cistern fit oom.pickle --capacity 23.5GiB --html oom.html",
+            "  cistern fit oom.pickle --allocator caching --allocator caching:fit=tight",
             "",
             "Exit codes:",
             "  0   everything fits with caching, or with the allocators named",

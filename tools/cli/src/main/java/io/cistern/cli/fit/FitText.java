@@ -48,7 +48,7 @@ final class FitText {
                 facts(),
                 columns(),
                 rows(),
-                notes(),
+                notes(judged),
                 verdicts(several, judged),
                 Stream.of(why(judged), leak(), gpus(judged))
                         .filter(reason -> !reason.isEmpty())
@@ -207,8 +207,8 @@ final class FitText {
                 .collect(Collectors.toList());
     }
 
-    private List<String> notes() {
-        return Stream.of(refusals(), allocators(), models(), settings(), doubt())
+    private List<String> notes(List<String> judged) {
+        return Stream.of(refusals(), allocators(), models(), others(judged), settings(), doubt())
                 .flatMap(String::lines)
                 .toList();
     }
@@ -231,6 +231,18 @@ final class FitText {
                 .filter(each -> shown.contains(each.getFirst()))
                 .map(each -> each.getFirst() + " is " + each.getLast())
                 .collect(Collectors.joining(", "));
+    }
+
+    /// Says how to ask about other allocators, and how a PyTorch program uses one.
+    private String others(List<String> judged) {
+        String asked = judged.size() < fit.answers().size() ? "to try others: --allocator caching:fit=tight\n" : "";
+        String used = judged.stream()
+                .filter(spec -> !Fitting.MODELS.contains(spec))
+                .findFirst()
+                .filter(_ -> fit.recording().recorder().name().equals("PyTorch"))
+                .map(spec -> "to use one in PyTorch: cistern_torch.enable(\"" + spec + "\"), see docs/pytorch.md\n")
+                .orElse("");
+        return asked + used;
     }
 
     /// Returns the answer for the model of the allocator that served the program; empty if none is or none is shown.
