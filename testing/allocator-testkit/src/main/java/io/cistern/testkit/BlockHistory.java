@@ -17,7 +17,9 @@ final class BlockHistory {
     private static final class Life {
         final Block block;
         final long allocated;
+        final String allocatedBy = Thread.currentThread().getName();
         long freed = Long.MAX_VALUE;
+        String freedBy = "";
 
         /// Whether the stream that the free names had already ended when the block was freed.
         boolean hadEnded;
@@ -50,6 +52,7 @@ final class BlockHistory {
     synchronized void freed(Block block, long stream, boolean hadEnded) {
         Life life = of(block);
         life.users.add(stream);
+        life.freedBy = Thread.currentThread().getName();
         life.hadEnded = hadEnded;
         life.freed = events++;
     }
@@ -69,10 +72,16 @@ final class BlockHistory {
 
     private String cause(Life hurt) {
         return successor(hurt)
-                .map(next -> "stream 0x%x got it, in a block of %d bytes at 0x%x, before %s"
-                        .formatted(next.block.stream(), next.block.byteSize(), next.block.address(), awaited(hurt)))
+                .map(next -> "%s got it, in a block of %d bytes at 0x%x, before %s; %s"
+                        .formatted(
+                                receiver(next),
+                                next.block.byteSize(),
+                                next.block.address(),
+                                awaited(hurt),
+                                remedy(hurt, next.block.stream())))
                 .or(() -> predecessor(hurt)
-                        .map(last -> "stream 0x%x got it before %s".formatted(hurt.block.stream(), awaited(last))))
+                        .map(last -> "%s got it before %s; %s"
+                                .formatted(receiver(hurt), awaited(last), remedy(last, hurt.block.stream()))))
                 .orElse("no other stream got it after its free: either its memory is mapped at another address"
                         + " too, or it went back to the driver before the work on it had finished");
     }
@@ -103,11 +112,38 @@ final class BlockHistory {
         return one.device() == other.device() && one.address() < other.end() && other.address() < one.end();
     }
 
+    private static String receiver(Life next) {
+        return name(next.block.stream(), next.allocatedBy);
+    }
+
+    /// Returns a stream in words.
+    ///
+    /// @param thread the thread that named it
+    static String name(long stream, String thread) {
+        return "stream 0x%x".formatted(stream) + (stream == Streams.PER_THREAD_DEFAULT ? " of thread " + thread : "");
+    }
+
+    private static String remedy(Life freed, long receiver) {
+        return freed.hadEnded
+                ? "streamClosing had announced that end, so the free could not mean a stream that has the handle now: keep"
+                        + " such a block until all work so far on the device is done (StreamOrder.recordAll)"
+                : remedy(freed.users.getLast(), receiver)
+                        + (freed.users.size() > 1 ? ", and likewise for each recorded use (StreamUses)" : "");
+    }
+
+    /// Says what an allocator should do with a block before it gives its memory to a stream.
+    ///
+    /// @param freeing the stream of the free, which has not ended
+    static String remedy(long freeing, long receiver) {
+        return freeing == Streams.PER_THREAD_DEFAULT && receiver == freeing
+                ? "0x2 is the per-thread default stream, another stream on each thread: keep what is freed on it by thread"
+                : "keep a freed block for the stream of its free, or record a fence there in free() and give the block to"
+                        + " another stream only after the fence has passed (StreamOrder)";
+    }
+
     private static String awaited(Life hurt) {
-        String freeing = (hurt.hadEnded
-                        ? "stream 0x%x, which had ended before the free, had done its work"
-                        : "stream 0x%x had passed its free")
-                .formatted(hurt.users.getLast());
+        String freeing = name(hurt.users.getLast(), hurt.freedBy)
+                + (hurt.hadEnded ? ", which had ended before the free, had done its work" : " had passed its free");
         String uses = hurt.users.stream()
                 .limit(hurt.users.size() - 1L)
                 .distinct()

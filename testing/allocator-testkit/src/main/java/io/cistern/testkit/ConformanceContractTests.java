@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.cistern.Allocator;
 import io.cistern.DeviceMemory;
 import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.Streams;
 import io.cistern.hazards.HazardObserver;
 import io.cistern.hazards.StreamHazard;
 import io.cistern.hazards.StreamHazards;
@@ -119,12 +120,28 @@ abstract class ConformanceContractTests {
     }
 
     private String text(StreamHazard hazard) {
-        String begin = hazard.kind() == StreamHazard.Kind.REUSED_TOO_EARLY
-                ? "%s gave 0x%x to stream 0x%x, though stream 0x%x has not passed its free: "
+        return hazard.kind() == StreamHazard.Kind.REUSED_TOO_EARLY
+                ? "%s gave 0x%x to %s, though %s: %s"
                         .formatted(
-                                allocator.name(), hazard.address(), hazard.second().stream(), hazard.first().stream())
-                : "memory used where no stream orders it: ";
-        return begin + hazard;
+                                allocator.name(),
+                                hazard.address(),
+                                name(hazard.second()),
+                                unawaited(hazard.first(), hazard.second().stream()),
+                                hazard)
+                : "memory used where no stream orders it: " + hazard;
+    }
+
+    private static String name(StreamHazard.Place call) {
+        return BlockHistory.name(call.stream(), call.thread());
+    }
+
+    /// Says what has not happened before memory went to another stream, and what the allocator should do.
+    private static String unawaited(StreamHazard.Place freed, long receiver) {
+        return freed.stream() == receiver && receiver != Streams.PER_THREAD_DEFAULT
+                ? "an ended stream that had the same handle has not passed its free; streamClosing() must forget what is"
+                        + " kept for the handle, and a free that names an ended stream must keep the block until all work so"
+                        + " far on the device is done (StreamOrder.recordAll)"
+                : name(freed) + " has not passed its free; " + BlockHistory.remedy(freed.stream(), receiver);
     }
 
     private void close(OwnedStream owned) {

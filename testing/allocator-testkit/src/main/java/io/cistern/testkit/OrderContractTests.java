@@ -118,7 +118,7 @@ abstract class OrderContractTests extends ConformanceContractTests {
         latch.hold(Streams.PER_THREAD_DEFAULT);
         whileHeld(latch, () -> {
             free(block);
-            CompletableFuture.runAsync(this::useOwnStream, Thread.ofPlatform()::start)
+            CompletableFuture.runAsync(this::useOwnStream, Thread.ofPlatform().name("second")::start)
                     .join();
         });
         assertContents();
