@@ -7,6 +7,7 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
@@ -50,6 +51,21 @@ final class ScriptTests {
         assertThat(run.out()).contains("\"kind\":\"allocator\",\"name\":\"acme\",\"origin\":\"");
         assertThat(run.out()).containsPattern("\"name\":\"acme\",\"origin\":\"[^\"]*acme\\.jar\"");
         assertThat(run.out()).contains("\"current\":{\"allocator\":\"caching\"");
+    }
+
+    @Test
+    void doctorSaysWhereAPluginComesFromInItsShortAnswer() throws Exception {
+        Path plugins = Files.createDirectory(
+                folder.resolve("plugins"),
+                PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwxr-xr-x")));
+        Path copy = Files.copy(jar, plugins.resolve("acme.jar"));
+        Files.setPosixFilePermissions(copy, PosixFilePermissions.fromString("rw-r--r--"));
+
+        assertThat(run(script, "doctor", "--class-path", jar.toString()).wholeLines())
+                .contains("Plug-ins\n  acme: loaded from " + jar + "\n");
+        assertThat(run(script, "doctor", "-Dcistern.plugins=" + plugins).wholeLines())
+                .contains("Plug-ins\n  acme: loaded from " + copy + ", sha256 ");
+        assertThat(run(script, "doctor").out()).doesNotContain("Plug-ins");
     }
 
     @Test

@@ -7,6 +7,8 @@ import io.cistern.spi.catalog.Catalog;
 import io.cistern.spi.catalog.CatalogProvider;
 import java.io.File;
 import java.io.IOException;
+import java.lang.module.FindException;
+import java.lang.module.ModuleFinder;
 import java.net.URI;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -23,6 +25,8 @@ import java.util.zip.ZipFile;
 public final class Plugins {
     /// Every spec of a native allocator contains this word.
     private static final String LIBRARY = "library";
+    /// The origin of each entry of the plug-in directory contains its digest.
+    private static final String DIGEST = ", sha256 ";
 
     private Plugins() {}
 
@@ -52,6 +56,24 @@ public final class Plugins {
                 .findFirst()
                 .orElseThrow(() -> new UsageException("cistern-pluggable-loader is missing"))
                 .discover(loader);
+    }
+
+    /// Returns whether an allocator or source was found in the plug-in directory, or on the class path outside the
+    /// program's own folder.
+    public static boolean isPlugin(Catalog.Entry entry) {
+        return entry.origin().contains(DIGEST)
+                || added(System.getProperty("java.class.path", "")).stream()
+                        .anyMatch(path -> entry.origin().equals(path.toString()) && !isCisterns(path));
+    }
+
+    /// Cistern's own modules lie in several folders while its sources are built.
+    private static boolean isCisterns(Path path) {
+        try {
+            return ModuleFinder.of(path).findAll().stream()
+                    .anyMatch(module -> module.descriptor().name().startsWith("io.cistern."));
+        } catch (FindException e) { // A JAR need not be a module.
+            return false;
+        }
     }
 
     private static boolean mayBringNativeCode(Settings settings) {

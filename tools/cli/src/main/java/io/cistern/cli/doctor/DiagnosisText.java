@@ -1,6 +1,7 @@
 package io.cistern.cli.doctor;
 
 import io.cistern.cli.common.ByteSize;
+import io.cistern.cli.common.Plugins;
 import io.cistern.cli.common.TextTable;
 import io.cistern.cuda.DriverCapabilities.DeviceCapabilities;
 import io.cistern.cuda.Support;
@@ -16,12 +17,13 @@ final class DiagnosisText {
 
     private DiagnosisText() {}
 
-    /// Returns the answer on one screen: problems, the allocator that is current, devices, what was set, and what
-    /// can't be used. The text ends in a newline.
+    /// Returns the answer on one screen: problems, the allocator that is current, plug-ins, devices, what was set, and
+    /// what can't be used. The text ends in a newline.
     static String brief(Diagnosis diagnosis) {
         DiagnosisText text = new DiagnosisText();
         text.problems(diagnosis);
         text.current(diagnosis);
+        text.plugins(diagnosis);
         diagnosis.capabilities().devices().forEach(text::deviceInBrief);
         text.heading("Driver");
         text.line(diagnosis.driver());
@@ -101,6 +103,17 @@ final class DiagnosisText {
                 String priority = kind == Catalog.Kind.ALLOCATOR ? "priority " + entry.priority() + ", " : "";
                 line("    " + priority + "from " + entry.origin());
             }
+        }
+    }
+
+    private void plugins(Diagnosis diagnosis) {
+        List<Catalog.Entry> loaded = diagnosis.providers().stream()
+                .map(Diagnosis.Provider::entry)
+                .filter(entry -> entry.problem().isEmpty() && Plugins.isPlugin(entry))
+                .toList();
+        if (!loaded.isEmpty()) {
+            heading("Plug-ins");
+            loaded.forEach(entry -> line(entry.name() + ": loaded from " + entry.origin()));
         }
     }
 
