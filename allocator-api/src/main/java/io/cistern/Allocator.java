@@ -388,8 +388,8 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
         }
     }
 
-    /// Returns this allocator's live blocks: see [DeviceMemory#leaks].
-    public List<LiveBlock> leaks() {
+    /// Returns this allocator's live blocks: see [DeviceMemory#liveBlocks].
+    public List<LiveBlock> liveBlocks() {
         return memory.leaks.blocks(opened::leads);
     }
 

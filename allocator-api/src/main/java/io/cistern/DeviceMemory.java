@@ -516,7 +516,7 @@ public final class DeviceMemory implements AutoCloseable {
     /// [graph][io.cistern.graph.GraphMemory] keeps. The [LeakLevel] determines how much is known about each
     /// block. The list is weakly consistent while other threads allocate or free. The call takes time in
     /// proportion to the number of live blocks.
-    public List<LiveBlock> leaks() {
+    public List<LiveBlock> liveBlocks() {
         return leaks.blocks(_ -> true);
     }
 

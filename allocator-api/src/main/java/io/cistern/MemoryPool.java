@@ -208,7 +208,7 @@ public final class MemoryPool extends Allocator {
     }
 
     /// Returns the number of live blocks on all devices. It stays correct after the pool has been closed.
-    public long liveBlocks() {
+    public long liveBlockCount() {
         long blocks = 0;
         for (int device = 0; device < memory().environment().deviceCount(); device++) {
             blocks += statistics(device).liveBlocks();

@@ -119,7 +119,7 @@ public final class ModuleSupport {
     }
 
     /// Returns the bytes of a device's buffers that were dropped without being closed; always 0 at a
-    /// [level][LeakLevel] that does not watch buffers. Unlike [DeviceMemory#leaks], this method resolves no
+    /// [level][LeakLevel] that does not watch buffers. Unlike [DeviceMemory#liveBlocks], this method resolves no
     /// call stacks, which would take time and memory for each live block.
     public long droppedBytes(int device) {
         return memory.leaks.droppedBytes(device);

@@ -23,7 +23,7 @@
 /// | open and use a private pool | [MemoryPool], [Pools] |
 /// | choose the allocator or pool of a region of code | [Scope], [ScopeOptions], [ScopeCarrier] |
 /// | limit memory | [MemoryLimit] |
-/// | read what is in use | [AllocatorStatistics], [DeviceMemory#memorySummary], [DeviceMemory#leaks] |
+/// | read what is in use | [AllocatorStatistics], [DeviceMemory#memorySummary], [DeviceMemory#liveBlocks] |
 /// | be notified of thresholds, memory pressure, the ends of streams | [Listeners], [MemoryMeasure], [Registration] |
 /// | create streams and events | [CudaStream], [CudaStreamPool], [CudaEvent] |
 /// | build a module on device memory | [ModuleSupport] |

@@ -75,7 +75,7 @@ final class ContractBreachTests {
     private void assertTakenOnce(long first, long second) {
         long block = allocator.allocate(first, 0, 0);
         assertThat(refusal(second)).hasMessageContaining("where a live block already begins");
-        assertThat(memory.leaks()).extracting(LiveBlock::byteSize).containsExactly(first);
+        assertThat(memory.liveBlocks()).extracting(LiveBlock::byteSize).containsExactly(first);
         memory.free(block, 0);
         assertThat(freed).containsExactly(first);
         freed.clear();
@@ -197,7 +197,7 @@ final class ContractBreachTests {
         assertThatExceptionOfType(AllocatorContractException.class)
                 .isThrownBy(() -> built.allocate(SMALL, 0, 0))
                 .withMessageContainingAll("upstream", "OpenOptions.around");
-        assertThat(memory.leaks()).isEmpty();
+        assertThat(memory.liveBlocks()).isEmpty();
         assertThat(freed).containsExactly(SMALL);
     }
 }

@@ -341,7 +341,7 @@ class DeviceMemoryTests {
                 .contains("direct, device 0", pool + ", device 0", "all allocators, device 0");
         assertThat(pool.memorySummary(0)).contains(pool.toString());
         assertThat(pool.memoryStatistics(0)).containsEntry("requested_bytes.all.current", 300L);
-        assertThat(pool.leaks())
+        assertThat(pool.liveBlocks())
                 .singleElement()
                 .satisfies(leak -> assertThat(leak.byteSize()).isEqualTo(300));
         assertThatExceptionOfType(IndexOutOfBoundsException.class).isThrownBy(() -> memory.statistics(2));

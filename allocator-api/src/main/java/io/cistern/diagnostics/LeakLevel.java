@@ -6,7 +6,7 @@ package io.cistern.diagnostics;
 /// [io.cistern.DeviceMemory.Builder#leakLevel] sets the level. Without that call, the setting
 /// `cistern.leaks` does, with a level's name in upper or lower case. At any level but `off`, blocks that
 /// are alive when their allocator closes are logged, and those alive at the end of the process are written
-/// to standard error. [io.cistern.DeviceMemory#leaks] returns the live blocks at any level and time.
+/// to standard error. [io.cistern.DeviceMemory#liveBlocks] returns the live blocks at any level and time.
 ///
 /// **Cost.** At `off`, an allocation and its free cost nothing extra; at `sampled`, next to nothing. At
 /// `sites` and `all`, recording takes far longer than the two calls themselves, and creates garbage; at

@@ -115,8 +115,8 @@ public final class GraphMemory {
     }
 
     /// Returns the blocks that were allocated only for these graphs and that the program has not freed: see
-    /// [DeviceMemory#leaks].
-    public List<LiveBlock> leaks() {
+    /// [DeviceMemory#liveBlocks].
+    public List<LiveBlock> liveBlocks() {
         List<OpenAllocator> own = blocks.allocators();
         return memory.moduleSupport()
                 .attached(Leaks.class)
@@ -192,7 +192,7 @@ public final class GraphMemory {
     /// **Until the checkpoint is closed**, a recorded block keeps its memory even if the program frees the
     /// block, and that memory serves no capture. So the blocks in open checkpoints never share memory with
     /// each other, even if they belong to graphs of which only one runs at a time. The statistics and
-    /// limits count a recorded block that the program has freed, and [GraphMemory#leaks] doesn't list it.
+    /// limits count a recorded block that the program has freed, and [GraphMemory#liveBlocks] doesn't list it.
     ///
     /// Destroy no graph whose blocks are in an open checkpoint, unless you destroy all graphs of this
     /// memory: the driver may give the addresses of a graph that is gone to another graph.

@@ -52,8 +52,8 @@ class LeakTests {
 
     /// Frees what is alive and closes.
     private static void end(DeviceMemory memory) {
-        memory.leaks().forEach(block -> memory.free(block.address(), 0));
-        assertThat(memory.leaks()).isEmpty();
+        memory.liveBlocks().forEach(block -> memory.free(block.address(), 0));
+        assertThat(memory.liveBlocks()).isEmpty();
         memory.close();
     }
 
@@ -61,7 +61,7 @@ class LeakTests {
     void offTellsWhatIsAliveWithoutItsSite() {
         DeviceMemory memory = open(LeakLevel.OFF);
         long block = memory.allocate(5000, 1, 0);
-        assertThat(memory.leaks())
+        assertThat(memory.liveBlocks())
                 .containsExactly(new LiveBlock(
                         block,
                         5000,
@@ -85,14 +85,14 @@ class LeakTests {
         long workspace = memory.allocate(5000, 0, stream);
         try (GraphCapture capture = GraphCapture.begin(memory, 0, stream, CaptureMode.GLOBAL)) {
             long inCapture = memory.allocate(7000, 0, stream);
-            assertThat(memory.leaks()).extracting(LiveBlock::address).containsOnly(workspace, inCapture);
+            assertThat(memory.liveBlocks()).extracting(LiveBlock::address).containsOnly(workspace, inCapture);
             assertThat(memory.moduleSupport().isLive(workspace)).isTrue();
             memory.free(workspace, stream);
             memory.free(inCapture, stream);
-            assertThat(memory.leaks()).isEmpty();
+            assertThat(memory.liveBlocks()).isEmpty();
             assertThat(memory.moduleSupport().isLive(workspace)).isFalse();
             assertThat(memory.moduleSupport().isLive(inCapture)).isFalse();
-            assertThat(memory.current(0).leaks()).isEmpty();
+            assertThat(memory.current(0).liveBlocks()).isEmpty();
             long graph = capture.end();
             memory.current(0).close();
             gpu.graphs().destroy(0, graph);
@@ -114,7 +114,7 @@ class LeakTests {
                 memory.free(block, 0);
             }
         }
-        assertThat(memory.leaks()).extracting(LiveBlock::address).containsExactlyInAnyOrderElementsOf(alive);
+        assertThat(memory.liveBlocks()).extracting(LiveBlock::address).containsExactlyInAnyOrderElementsOf(alive);
         end(memory);
     }
 
@@ -123,7 +123,7 @@ class LeakTests {
         DeviceMemory memory = open(LeakLevel.SITES);
         long stream = gpu.streams().create(0);
         memory.allocate(5000, 0, stream);
-        LiveBlock block = memory.leaks().getFirst();
+        LiveBlock block = memory.liveBlocks().getFirst();
         assertThat(block.site()).hasSizeBetween(1, 8).first().satisfies(frame -> {
             assertThat(frame.getClassName()).isEqualTo(LeakTests.class.getName());
             assertThat(frame.getMethodName()).isEqualTo("sitesTellsWhoAskedForABlockAndWhenAndForWhichStream");
@@ -138,7 +138,7 @@ class LeakTests {
     void sitesLeaveOutTheFramesOfScopes() {
         DeviceMemory memory = open(LeakLevel.SITES);
         memory.current(0).call(ScopeOptions.all(), () -> memory.allocate(5000, 0, 0));
-        assertThat(memory.leaks().getFirst().site())
+        assertThat(memory.liveBlocks().getFirst().site())
                 .extracting(StackTraceElement::getClassName)
                 .contains(LeakTests.class.getName())
                 .noneMatch(name -> name.contains("ScopedValue") || name.equals(Allocator.class.getName()));
@@ -149,7 +149,7 @@ class LeakTests {
     void allTellsTheWholeStackAndTheThread() throws Exception {
         DeviceMemory memory = open(LeakLevel.ALL);
         Thread.ofPlatform().name("worker 7").start(() -> deep(memory, 50)).join();
-        LiveBlock block = memory.leaks().getFirst();
+        LiveBlock block = memory.liveBlocks().getFirst();
         assertThat(block.thread()).hasValue("worker 7");
         assertThat(block.site()).hasSizeGreaterThan(50);
         assertThat(block.site().getLast().getMethodName()).isEqualTo("run");
@@ -170,10 +170,10 @@ class LeakTests {
         for (int i = 0; i < 2560; i++) {
             memory.allocate(1000, 0, 0);
         }
-        assertThat(memory.leaks().stream().filter(block -> !block.site().isEmpty()))
+        assertThat(memory.liveBlocks().stream().filter(block -> !block.site().isEmpty()))
                 .hasSizeBetween(10, 11);
         long large = memory.allocate(64L << 20, 0, 0);
-        assertThat(memory.leaks())
+        assertThat(memory.liveBlocks())
                 .filteredOn(block -> block.address() == large)
                 .allMatch(block -> block.age().isPresent());
         end(memory);
@@ -188,7 +188,7 @@ class LeakTests {
         memory.free(large, 0);
         long small = memory.allocate(1000, 0, 0);
         assertThat(small).isEqualTo(large);
-        assertThat(memory.leaks())
+        assertThat(memory.liveBlocks())
                 .singleElement()
                 .satisfies(block -> assertThat(block.site()).isEmpty());
         end(memory);
@@ -205,7 +205,7 @@ class LeakTests {
         try (Scope _ = pool.enter(ScopeOptions.all().limit(MemoryLimit.of("task", 1 << 20)))) {
             memory.allocate(9000, 0, 0);
         }
-        assertThat(pool.leaks()).hasSize(4);
+        assertThat(pool.liveBlocks()).hasSize(4);
         pool.close();
         assertThat(log.messages())
                 .singleElement()
@@ -242,9 +242,9 @@ class LeakTests {
     void ofAStackThatWasReadOnlyTheFramesRemain() {
         try (DeviceMemory memory = open(LeakLevel.SITES)) {
             long address = memory.allocate(100, 0, 0);
-            assertThat(memory.leaks().getFirst().site())
+            assertThat(memory.liveBlocks().getFirst().site())
                     .isNotEmpty()
-                    .isSameAs(memory.leaks().getFirst().site());
+                    .isSameAs(memory.liveBlocks().getFirst().site());
             memory.free(address, 0);
         }
     }

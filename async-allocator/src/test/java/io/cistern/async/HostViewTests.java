@@ -84,7 +84,7 @@ class HostViewTests {
         assertThatIllegalStateException().isThrownBy(() -> whole.get(ValueLayout.JAVA_BYTE, 0));
         assertThat(kept.hostView().get(ValueLayout.JAVA_BYTE, 499)).isEqualTo((byte) 3);
         kept.close();
-        assertThat(memory.leaks()).isEmpty();
+        assertThat(memory.liveBlocks()).isEmpty();
     }
 
     @Test

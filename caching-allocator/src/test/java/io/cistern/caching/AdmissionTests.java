@@ -48,7 +48,7 @@ class AdmissionTests extends PoolFixture {
             assertThat(admission.byteSize()).isEqualTo(100 * MIB);
             assertThat(memory.statistics(DEVICE).requestedBytes()).isEqualTo(150 * MIB);
             assertThat(memory.statistics(DEVICE).reservedBytes().orElseThrow()).isGreaterThanOrEqualTo(150 * MIB);
-            assertThat(memory.leaks())
+            assertThat(memory.liveBlocks())
                     .anySatisfy(live -> assertThat(live.byteSize()).isEqualTo(100 * MIB));
             assertThat(memory.memorySummary(DEVICE)).contains("admitted");
             refuses(120 * MIB);

@@ -132,7 +132,7 @@ class CachingOptionsTests extends PoolFixture {
                     .as("idle memory gives way")
                     .isNotZero();
             assertThat(caching.reservedBytes(DEVICE).orElseThrow()).isLessThanOrEqualTo(GIB / 2);
-            memory.leaks().forEach(block -> free(block.address()));
+            memory.liveBlocks().forEach(block -> free(block.address()));
         }
     }
 

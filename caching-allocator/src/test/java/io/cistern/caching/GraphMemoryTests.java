@@ -304,7 +304,7 @@ final class GraphMemoryTests extends PoolFixture {
                 gpu.faults().failOn(DriverCall.STREAM_SYNCHRONIZE, 0, 1, CudaResult.UNKNOWN);
                 assertThatThrownBy(() -> allocate(MIB)).isInstanceOf(CudaException.class);
             }
-            assertThat(pool.liveBlocks()).isZero();
+            assertThat(pool.liveBlockCount()).isZero();
         }
     }
 
@@ -432,11 +432,11 @@ final class GraphMemoryTests extends PoolFixture {
         assertThat(graph.memorySummary(DEVICE)).contains("graphs, device 0");
         long other = gpu.streams().create(DEVICE);
         long outside = memory.current(DEVICE).allocate(MIB, DEVICE, other);
-        assertThat(graph.leaks())
+        assertThat(graph.liveBlocks())
                 .singleElement()
                 .satisfies(leak -> assertThat(leak.address()).isEqualTo(kept));
         free(kept);
-        assertThat(graph.leaks()).isEmpty();
+        assertThat(graph.liveBlocks()).isEmpty();
         memory.free(outside, other);
         executable(capture);
     }

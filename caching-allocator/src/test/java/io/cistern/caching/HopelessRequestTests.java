@@ -36,7 +36,7 @@ class HopelessRequestTests extends PoolFixture {
 
     @AfterEach
     void freeAll() {
-        memory.leaks().forEach(block -> free(block.address()));
+        memory.liveBlocks().forEach(block -> free(block.address()));
     }
 
     private DeviceOutOfMemoryException refused(Allocator allocator, long byteSize) {

@@ -211,7 +211,7 @@ final class ManyDevicesTests {
         for (int device = 0; device < DEVICES; device++) {
             memory.free(blocks[device], device == BAD ? second : streams[device]);
         }
-        assertThat(pool.liveBlocks()).isZero();
+        assertThat(pool.liveBlockCount()).isZero();
         pool.close();
         assertThat(pool.isDrained()).isTrue();
         memory.close();

@@ -71,7 +71,7 @@ class MemoryPoolTests extends PoolFixture {
         MemoryPool pool = functions.pool();
         long block = pool.allocate(MIB, DEVICE, stream);
         pool.close();
-        assertThat(pool.liveBlocks()).isOne();
+        assertThat(pool.liveBlockCount()).isOne();
         assertThat(pool.statistics(DEVICE).requestedBytes()).isEqualTo(MIB);
         assertThat(functions.deleted).isEmpty();
         gpu.copies().fillBytes(DEVICE, block, (byte) 1, MIB, stream);

@@ -49,7 +49,7 @@ class PoolLendingTests extends PoolFixture {
 
         free(memory.current(0).allocate(40 * MIB, DEVICE, stream));
         try (DeviceBuffer buffer = DeviceBuffer.allocate(memory, 40 * MIB, DEVICE, stream)) {
-            assertThat(lending.liveBlocks()).isOne();
+            assertThat(lending.liveBlockCount()).isOne();
             assertThat(buffer.address()).isNotZero();
         }
         Allocator other = memory.open("caching");
@@ -59,7 +59,7 @@ class PoolLendingTests extends PoolFixture {
         other.run(ScopeOptions.all(), () -> free(allocate(40 * MIB)));
         Thread.ofVirtual().start(() -> free(allocate(40 * MIB))).join();
         assertThat(lending.statistics(DEVICE).allocations()).isEqualTo(6);
-        assertThat(lending.liveBlocks()).isZero();
+        assertThat(lending.liveBlockCount()).isZero();
     }
 
     @Test
@@ -73,7 +73,7 @@ class PoolLendingTests extends PoolFixture {
             assertThat(limit.usedBytes()).isEqualTo(40 * MIB);
             assertOutOfMemory(6 * MIB);
         });
-        assertThat(lending.liveBlocks()).isOne();
+        assertThat(lending.liveBlockCount()).isOne();
         free(borrowed);
         assertThat(limit.usedBytes()).isZero();
     }

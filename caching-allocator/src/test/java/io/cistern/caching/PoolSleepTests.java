@@ -238,7 +238,7 @@ final class PoolSleepTests extends PoolFixture {
             pool.sleep(SleepMode.KEEP);
             buffer.close();
             memory.free(address, stream);
-            assertThat(pool.liveBlocks()).isZero();
+            assertThat(pool.liveBlockCount()).isZero();
             pool.wake();
             assertThat(usedBytes()).isZero();
             List<Block> blocks = mixed(pool);

@@ -62,7 +62,7 @@ final class SleepThreadsTests extends PoolFixture {
         }
         assertThat(refused.sum()).isPositive();
         pool.extension(CachingAllocator.class).orElseThrow().checkInvariants();
-        assertThat(pool.liveBlocks()).isEqualTo(1);
+        assertThat(pool.liveBlockCount()).isEqualTo(1);
         memory.free(steady, stream);
         pool.close();
     }

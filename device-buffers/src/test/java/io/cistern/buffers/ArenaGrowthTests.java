@@ -141,9 +141,9 @@ class ArenaGrowthTests {
     @Test
     void allOtherChunksGoBackThoughOneIsGone() {
         DeviceArena arena = ofThreeChunks(stream.handle());
-        memory.free(memory.leaks().getFirst().address(), stream.handle());
+        memory.free(memory.liveBlocks().getFirst().address(), stream.handle());
         assertThatThrownBy(arena::close).isInstanceOf(UnknownAddressException.class);
-        assertThat(memory.leaks()).isEmpty();
+        assertThat(memory.liveBlocks()).isEmpty();
     }
 
     @Test
@@ -158,6 +158,6 @@ class ArenaGrowthTests {
         assertThat(refusals).hasSize(2).hasOnlyElementsOfType(UnusableStreamException.class);
         assertThat(arena.generation()).isEqualTo(1);
         arena.close();
-        assertThat(memory.leaks()).isEmpty();
+        assertThat(memory.liveBlocks()).isEmpty();
     }
 }

@@ -272,6 +272,6 @@ class ManagedMemoryTests {
         assertThat(refusals).hasSize(4);
         assertThat(buffer.capacityBytes()).isEqualTo(16);
         buffer.close();
-        assertThat(memory.leaks()).isEmpty();
+        assertThat(memory.liveBlocks()).isEmpty();
     }
 }

@@ -74,9 +74,9 @@ class BufferLeakTests {
         DeviceBuffer whole = DeviceBuffer.allocate(memory, 1000, 0, 0);
         DeviceBuffer part = whole.retainedSlice(0, 500);
         whole.close();
-        assertThat(memory.leaks()).hasSize(1);
+        assertThat(memory.liveBlocks()).hasSize(1);
         part.close();
-        assertThat(memory.leaks()).isEmpty();
+        assertThat(memory.liveBlocks()).isEmpty();
         assertThat(direct.statistics(0).frees()).isEqualTo(1);
     }
 
@@ -100,7 +100,7 @@ class BufferLeakTests {
             }
             assertThat(leaks.messages()).noneMatch(report -> report.contains("1000 bytes"));
         }
-        memory.leaks().forEach(block -> memory.free(block.address(), 0));
+        memory.liveBlocks().forEach(block -> memory.free(block.address(), 0));
     }
 
     private long closedInACapture() {
@@ -150,11 +150,11 @@ class BufferLeakTests {
                 awaitReports(byteSize == 4321L ? 1 : 2);
             }
             assertThat(leaks.messages()).hasSize(2).noneMatch(report -> report.contains("1000 bytes"));
-            assertThat(memory.leaks())
+            assertThat(memory.liveBlocks())
                     .filteredOn(block -> block.address() == address)
                     .noneMatch(LiveBlock::unreachable);
         }
-        memory.leaks().forEach(block -> memory.free(block.address(), 0));
+        memory.liveBlocks().forEach(block -> memory.free(block.address(), 0));
     }
 
     private long ended(End end) {
@@ -193,7 +193,7 @@ class BufferLeakTests {
             assertThat(buffer.isClosed()).isFalse();
             buffer.closeAfter(event.handle());
         }
-        assertThat(memory.leaks()).isEmpty();
+        assertThat(memory.liveBlocks()).isEmpty();
     }
 
     @Test
@@ -220,7 +220,7 @@ class BufferLeakTests {
             }
             assertThat(first.address()).isEqualTo(address);
         }
-        assertThat(memory.leaks()).isEmpty();
+        assertThat(memory.liveBlocks()).isEmpty();
         gpu.memory().free(0, address);
     }
 
@@ -265,12 +265,12 @@ class BufferLeakTests {
                 .contains("dropped without being closed")
                 .contains("4321 bytes")
                 .contains("BufferLeakTests.aBufferThatWasDropped");
-        assertThat(memory.leaks())
+        assertThat(memory.liveBlocks())
                 .filteredOn(LiveBlock::unreachable)
                 .singleElement()
                 .returns(4321L, LiveBlock::byteSize);
         Reference.reachabilityFence(kept);
         kept.close();
-        memory.leaks().forEach(block -> memory.free(block.address(), 0));
+        memory.liveBlocks().forEach(block -> memory.free(block.address(), 0));
     }
 }

@@ -49,7 +49,10 @@ public final class GuiceApplication {
             long gradient = backward();
             System.out.printf(
                     "%d block from %s, %d from %s%n",
-                    current.statistics(DEVICE).liveBlocks(), current.name(), gradients.liveBlocks(), gradients.tag());
+                    current.statistics(DEVICE).liveBlocks(),
+                    current.name(),
+                    gradients.liveBlockCount(),
+                    gradients.tag());
             memory.free(activation, 0);
             memory.free(gradient, 0);
         }

@@ -27,17 +27,17 @@ public final class ScopedPool {
         try (Scope _ = pool.enter();
                 DeviceBuffer _ = DeviceBuffer.allocate(BYTES, DEVICE, stream)) {
             kept = DeviceBuffer.allocate(BYTES, DEVICE, stream);
-            System.out.printf("in the scope: %d blocks from the pool%n", pool.liveBlocks());
+            System.out.printf("in the scope: %d blocks from the pool%n", pool.liveBlockCount());
         }
         try (DeviceBuffer _ = DeviceBuffer.allocate(BYTES, DEVICE, stream)) {
             System.out.printf(
                     "after it: %d from the pool, %d from %s%n",
-                    pool.liveBlocks(),
+                    pool.liveBlockCount(),
                     Allocators.current().statistics(DEVICE).liveBlocks(),
                     Allocators.current().name());
         }
         pool.close();
-        System.out.printf("closed, with %d block alive%n", pool.liveBlocks());
+        System.out.printf("closed, with %d block alive%n", pool.liveBlockCount());
         kept.close();
         System.out.printf("drained: %s%n", pool.isDrained());
         Allocators.streamClosing(DEVICE, stream);

@@ -96,7 +96,7 @@ final class HandlePoolFixture implements AutoCloseable {
         memory.close();
         assertThat(library.wrong()).isEmpty();
         assertThat(library.alive()).as("handles that are alive").isZero();
-        assertThat(memory.leaks()).isEmpty();
+        assertThat(memory.liveBlocks()).isEmpty();
         assertThat(gpu.misuses()).isEmpty();
         assertThat(gpu.heldObjects()).doesNotContainKey("events");
         gpu.close();

@@ -131,6 +131,6 @@ final class SpillCloseTests {
                 }
             }
         }
-        assertThat(memory.leaks()).hasSize(2); // of the other store
+        assertThat(memory.liveBlocks()).hasSize(2); // of the other store
     }
 }

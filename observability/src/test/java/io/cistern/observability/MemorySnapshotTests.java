@@ -168,7 +168,7 @@ final class MemorySnapshotTests extends ObservedMemory {
                     assertThat(kept.requestedBytes()).isZero();
                 });
                 assertThat(blocks(snapshot, State.CACHED)).isEmpty();
-                assertThat(memory.leaks()).isEmpty();
+                assertThat(memory.liveBlocks()).isEmpty();
             }
         }
         while (!ofGraph.isGone()) { // the driver tells later

@@ -96,7 +96,7 @@ class CisternModuleTests {
             long inside = trainer.step();
             long outside = trainer.memory.allocate(MIB, 0, 0);
 
-            assertThat(trainer.gradients.liveBlocks()).isEqualTo(1);
+            assertThat(trainer.gradients.liveBlockCount()).isEqualTo(1);
             trainer.memory.free(inside, 0);
             trainer.memory.free(outside, 0);
             assertThatThrownBy(trainer::failing).hasMessage("in the pool");

@@ -80,7 +80,7 @@ class CudaLibrariesTests {
     @AfterEach
     void close() {
         memory.close();
-        assertThat(memory.leaks()).isEmpty();
+        assertThat(memory.liveBlocks()).isEmpty();
         gpu.close();
     }
 

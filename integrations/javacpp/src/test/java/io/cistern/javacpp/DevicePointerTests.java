@@ -67,7 +67,7 @@ class DevicePointerTests {
     @AfterEach
     void close() {
         stream.close();
-        assertThat(memory.leaks()).isEmpty();
+        assertThat(memory.liveBlocks()).isEmpty();
         memory.close();
         assertThat(gpu.misuses()).isEmpty();
         gpu.close();
@@ -104,7 +104,7 @@ class DevicePointerTests {
         assertThat(part.capacity()).isEqualTo(3988);
         part.close();
         pointer.close();
-        assertThat(memory.leaks()).isEmpty();
+        assertThat(memory.liveBlocks()).isEmpty();
     }
 
     @Test
@@ -160,7 +160,7 @@ class DevicePointerTests {
             Thread.sleep(10);
         }
         assertThat(streams).hasSize(1).doesNotContain(stream.handle());
-        assertThat(memory.leaks()).isEmpty();
+        assertThat(memory.liveBlocks()).isEmpty();
     }
 
     private void drop() {

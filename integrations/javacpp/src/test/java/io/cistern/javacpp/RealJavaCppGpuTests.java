@@ -89,11 +89,11 @@ class RealJavaCppGpuTests {
     void close() throws InterruptedException {
         pools.forEach(HandlePool::close);
         streams.forEach(CudaStream::close);
-        for (int i = 0; i < 1000 && !memory.leaks().isEmpty(); i++) {
+        for (int i = 0; i < 1000 && !memory.liveBlocks().isEmpty(); i++) {
             GraphMemory.collect(memory);
             Thread.sleep(1);
         }
-        assertThat(memory.leaks()).isEmpty();
+        assertThat(memory.liveBlocks()).isEmpty();
     }
 
     private <H> HandlePool<H> pool(HandleLibrary<H> library) {

@@ -57,7 +57,7 @@ class JCudaInteropTests {
     @AfterEach
     void close() {
         stream.close();
-        assertThat(memory.leaks()).isEmpty();
+        assertThat(memory.liveBlocks()).isEmpty();
         memory.close();
         assertThat(gpu.misuses()).isEmpty();
         gpu.close();

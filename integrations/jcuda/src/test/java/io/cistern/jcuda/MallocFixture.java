@@ -50,7 +50,7 @@ final class MallocFixture implements AutoCloseable {
 
     @Override
     public void close() {
-        assertThat(memory.leaks()).isEmpty();
+        assertThat(memory.liveBlocks()).isEmpty();
         memory.close();
         assertThat(gpu.misuses()).isEmpty();
         assertThat(gpu.heldObjects()).doesNotContainKey("events");

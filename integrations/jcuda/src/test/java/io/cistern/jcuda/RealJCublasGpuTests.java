@@ -76,7 +76,7 @@ class RealJCublasGpuTests {
                         .mapToLong(device -> pool.statistics(device).alive())
                         .sum())
                 .isZero();
-        assertThat(memory.leaks()).isEmpty();
+        assertThat(memory.liveBlocks()).isEmpty();
     }
 
     /// @return a matrix of twos multiplied by one of `factor`

@@ -53,7 +53,7 @@ class DeviceMemoryScopeTests {
     @AfterEach
     fun close() {
         assertThat(serving()).isSameAs(current)
-        assertThat(memory.leaks()).isEmpty()
+        assertThat(memory.liveBlocks()).isEmpty()
         memory.close()
         assertThat(gpu.misuses()).isEmpty()
         gpu.close()

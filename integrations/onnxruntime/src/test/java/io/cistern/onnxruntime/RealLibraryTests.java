@@ -53,7 +53,7 @@ class RealLibraryTests {
     void close() {
         calls.close();
         api.releaseEnvironment(raw);
-        assertThat(memory.leaks()).isEmpty();
+        assertThat(memory.liveBlocks()).isEmpty();
         memory.close();
         host.requireUnspoilt();
         gpu.close();

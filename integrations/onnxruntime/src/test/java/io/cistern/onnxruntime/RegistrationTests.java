@@ -164,7 +164,7 @@ class RegistrationTests {
             assertThat(second.figures().liveBlocks()).isZero();
             assertThat(second.lastFailure()).isEmpty();
         }
-        assertThat(memory.leaks()).isEmpty();
+        assertThat(memory.liveBlocks()).isEmpty();
     }
 
     /// The second memory would not know the block.
@@ -186,6 +186,6 @@ class RegistrationTests {
         assertThat(second.get().lastFailure()).isEmpty();
         assertThat(first.figures().liveBlocks()).isZero();
         assertThat(first.lastFailure().orElseThrow()).hasMessageContaining("after its OnnxMemory was closed");
-        assertThat(memory.leaks()).isEmpty();
+        assertThat(memory.liveBlocks()).isEmpty();
     }
 }

@@ -219,7 +219,7 @@ public final class TaskMemory {
         failures.gather(scope::close);
         closedAtEnd.forEach(each -> failures.gather(() -> close(each)));
         spillables.forEach(each -> failures.gather(each::close));
-        List<LiveBlock> leaked = pool.leaks();
+        List<LiveBlock> leaked = pool.liveBlocks();
         // After all work of the device, because the streams that use the blocks are unknown.
         leaked.forEach(block -> failures.gather(() -> memory().moduleSupport().freeBehindAll(block.address())));
         CudaStream opened = openStream();

@@ -32,7 +32,7 @@ final class DeviceMemoryHealth extends AbstractHealthIndicator {
         }
         LeakLevel level = memory.moduleSupport().leakLevel();
         if (level != LeakLevel.OFF) {
-            List<LiveBlock> live = memory.leaks();
+            List<LiveBlock> live = memory.liveBlocks();
             builder.withDetail("liveBytesBySite", bySite(live));
             if (level != LeakLevel.SAMPLED) { // which tracks no buffers
                 builder.withDetail(

@@ -157,7 +157,7 @@ public final class SnapshotMaker {
 
     private void addSegments(int device, List<Segment> segments) {
         live.clear();
-        memory.leaks().stream()
+        memory.liveBlocks().stream()
                 .filter(block -> block.device() == device)
                 .forEach(block -> live.put(block.address(), block));
         kept.clear();

@@ -69,7 +69,7 @@ public final class FlightEvents {
     /// time in proportion to the number of live blocks. Without a recording, nothing happens.
     public static void recordLeaks(DeviceMemory memory) {
         if (FlightRecorder.isAvailable() && new EventTypes.Leak().isEnabled()) {
-            Map<Place, List<LiveBlock>> byPlace = memory.leaks().stream()
+            Map<Place, List<LiveBlock>> byPlace = memory.liveBlocks().stream()
                     .collect(Collectors.groupingBy(
                             block -> new Place(block.allocator(), block.device(), siteOf(block.site()))));
             byPlace.forEach(FlightEvents::recordLeak);

@@ -90,7 +90,7 @@ class AllocatorFunctionsTests {
         long block = malloc(3 * MIB, 0);
 
         assertThat(current.statistics(0).requestedBytes()).isEqualTo(3 * MIB);
-        assertThat(memory.leaks())
+        assertThat(memory.liveBlocks())
                 .singleElement()
                 .satisfies(leak -> assertThat(leak.address()).isEqualTo(block));
         memory.setCurrent("direct");

@@ -180,7 +180,7 @@ public final class StreamTraffic {
         }
         gpu.devices().synchronize(0);
         expect(wrong, "words of others", 0L, mismatches.get(ValueLayout.JAVA_LONG, 0));
-        expect(wrong, "leaks", List.of(), memory.leaks());
+        expect(wrong, "live blocks", List.of(), memory.liveBlocks());
         memory.close();
         kernels.close();
         gpu.memory().freeHost(0, mismatches);

@@ -210,7 +210,7 @@ final class GpuProgram {
     }
 
     private boolean isLive(long address) {
-        return memory.leaks().stream().anyMatch(block -> block.address() == address);
+        return memory.liveBlocks().stream().anyMatch(block -> block.address() == address);
     }
 
     /// Ends the program, and looks whether all is as if the failed call had never been made.
@@ -268,7 +268,7 @@ final class GpuProgram {
 
     private void compareBlocks(boolean mayLoseABlock) {
         Set<Long> counted = new LinkedHashSet<>();
-        for (LiveBlock block : memory.leaks()) {
+        for (LiveBlock block : memory.liveBlocks()) {
             counted.add(block.address());
         }
         for (long address : inFree) {

@@ -46,7 +46,7 @@ final class GraphWorkloads {
         GraphMemory.Checkpoint first = own.checkpoint();
         program.toClose.add(first);
         program.free(inside, 0);
-        own.leaks();
+        own.liveBlocks();
         GraphMemory.kept(program.memory);
         own.statistics(0);
         own.reservedBytes(0);

@@ -19,7 +19,7 @@ import org.junit.jupiter.api.io.TempDir;
 /// An OutOfMemoryError of the Java heap at any allocation of an allocator reaches the caller as it is; and then no
 /// thread hangs, no byte of the device or of a limit is lost, nor a stream, an event or pinned memory, all blocks can
 /// be freed, and everything can be closed. Buffers and pools of handles may lose pinned memory, or a block that
-/// [io.cistern.DeviceMemory#leaks] shows.
+/// [io.cistern.DeviceMemory#liveBlocks] shows.
 /// All places that allocate are visited, but for those that [need not be][SitesLeftOut].
 class HeapFaultTests {
     /// `quick`, `whole` or `pairs`: see [FaultProgram].

@@ -49,7 +49,7 @@ final class PoolWorkloads {
         }
         program.allocate(pool, 30 * MIB, 0);
         new PoolAccess(program.gpu, 0, program.gpu.pools().defaultPool(0)).of(1);
-        program.memory.pools().all().getFirst().leaks();
+        program.memory.pools().all().getFirst().liveBlocks();
         program.memory.pools().begin(pool, 0);
         program.allocate(5000, 0);
         program.memory.pools().end(pool, 0);
@@ -86,7 +86,8 @@ final class PoolWorkloads {
                 .leakLevel(LeakLevel.SITES)
                 .open();
         program.toClose.add(second);
-        program.toClose.add(() -> second.leaks().forEach(block -> second.free(block.address(), program.streams[0])));
+        program.toClose.add(
+                () -> second.liveBlocks().forEach(block -> second.free(block.address(), program.streams[0])));
         second.setCurrent(program.allocator.spec().text());
         second.free(second.allocate(MIB, 0, program.streams[0]), program.streams[0]);
         long block = second.allocate(MIB, 0, program.streams[0]);

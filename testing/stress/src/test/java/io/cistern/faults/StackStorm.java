@@ -103,7 +103,7 @@ public final class StackStorm {
 
     /// Blocks that were lost in the storm are freed first: they are still known.
     private void useLimit(String name) {
-        for (LiveBlock lost : memory.leaks()) {
+        for (LiveBlock lost : memory.liveBlocks()) {
             memory.free(lost.address(), stream);
         }
         if (limit.usedBytes() != 0) {

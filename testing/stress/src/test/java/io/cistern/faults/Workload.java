@@ -219,7 +219,7 @@ enum Workload {
             program.allocator.memorySummary(0);
             program.allocator.resetPeaks(0);
             program.allocator.resetTotals(0);
-            program.memory.leaks();
+            program.memory.liveBlocks();
             program.memory.currents().set(program.memory.open("direct"));
             program.freeAfter(program.allocate(6000, 0), program.event(1));
             program.freeAll(0);
@@ -370,7 +370,7 @@ enum Workload {
             try (Scope _ = program.allocator.enter(ScopeOptions.all().device(0))) {
                 program.allocate(5000, 0);
             }
-            program.memory.leaks();
+            program.memory.liveBlocks();
             program.freeAll(1);
         }
     },
@@ -497,7 +497,7 @@ enum Workload {
         return ordinal() >= REFUSING_NCCL.ordinal();
     }
 
-    /// Whether it works with objects that hold blocks: these may lose one that [DeviceMemory#leaks] shows.
+    /// Whether it works with objects that hold blocks: these may lose one that [DeviceMemory#liveBlocks] shows.
     boolean mayLeak() {
         return ordinal() >= BUFFERS.ordinal() && ordinal() <= HANDLES.ordinal();
     }

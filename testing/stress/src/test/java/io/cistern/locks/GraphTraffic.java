@@ -186,11 +186,11 @@ public final class GraphTraffic {
     }
 
     private void reports() {
-        memory.leaks();
+        memory.liveBlocks();
         GraphMemory.kept(memory);
         MemorySnapshot.take(memory);
         List.copyOf(ofGraphs).forEach(each -> each.statistics(0));
-        List.copyOf(ofGraphs).forEach(GraphMemory::leaks);
+        List.copyOf(ofGraphs).forEach(GraphMemory::liveBlocks);
         memory.allocators().forEach(each -> each.memoryStatistics(0));
     }
 
@@ -209,7 +209,7 @@ public final class GraphTraffic {
                 0,
                 ofGraphs.stream().filter(each -> !each.isGone()).count());
         memory.trim(0, 0, TrimMode.SYNCHRONIZE);
-        expect("live blocks", 0, memory.leaks().size());
+        expect("live blocks", 0, memory.liveBlocks().size());
         expect("kept blocks", 0, GraphMemory.kept(memory).size());
         memory.close();
         gpu.graphs().trimMemory(0);

@@ -189,10 +189,10 @@ public abstract class CheckpointedGraphs extends GraphFixture {
         Result first = captureResult(7);
         try (GraphMemory.Checkpoint checkpoint = shared.checkpoint()) {
             free(first.address);
-            assertThat(memory.leaks()).extracting(LiveBlock::address).doesNotContain(first.address);
+            assertThat(memory.liveBlocks()).extracting(LiveBlock::address).doesNotContain(first.address);
             assertThatThrownBy(() -> free(first.address)).isInstanceOf(UnknownAddressException.class);
             checkpoint.restore();
-            assertThat(memory.leaks()).extracting(LiveBlock::address).contains(first.address);
+            assertThat(memory.liveBlocks()).extracting(LiveBlock::address).contains(first.address);
             free(first.address);
         }
     }

@@ -146,7 +146,7 @@ public abstract class ScopedPools {
                 driver.devices().synchronize(0);
                 long held = pool.reservedBytes(0).orElseThrow();
                 pool.close();
-                assertThat(pool.liveBlocks()).isEqualTo(THREADS);
+                assertThat(pool.liveBlockCount()).isEqualTo(THREADS);
                 assertThat(pool.isDrained()).isFalse();
                 assertThat(pool.reservedBytes(0).orElseThrow())
                         .as("live blocks, in whole segments or pages")

@@ -84,7 +84,7 @@ final class ApiShapeTests {
     void aPoolForwardsNothing() {
         assertThat(publicMethods(CLASSES.get(MemoryPool.class)).map(JavaMethod::getName))
                 .contains("sleep", "openTo")
-                .doesNotContain("allocate", "enter", "statistics", "trim", "extension", "leaks");
+                .doesNotContain("allocate", "enter", "statistics", "trim", "extension", "liveBlocks");
     }
 
     /// From a spec, or as options say.

@@ -471,7 +471,7 @@ final class ClosingLeavesNothingTests {
             });
             releaseIdle(memory);
             assertThat(gpu.memory().freeBytes(0)).isEqualTo(freeBytes);
-            assertThat(memory.leaks()).isEmpty();
+            assertThat(memory.liveBlocks()).isEmpty();
             assertThat(memory.allocators())
                     .filteredOn(allocator -> !allocator.name().equals("admitted")) // it counts for all admissions
                     .containsExactly(memory.current(0));

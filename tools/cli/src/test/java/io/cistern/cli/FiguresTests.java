@@ -49,8 +49,8 @@ final class FiguresTests {
         pool.memoryStatistics(0);
         pool.memorySummary(0);
         pool.reservedBytes(0);
-        assertThat(allocator.leaks()).isEmpty();
-        assertThat(pool.leaks()).isEmpty();
-        assertThat(memory.leaks()).isEmpty();
+        assertThat(allocator.liveBlocks()).isEmpty();
+        assertThat(pool.liveBlocks()).isEmpty();
+        assertThat(memory.liveBlocks()).isEmpty();
     }
 }

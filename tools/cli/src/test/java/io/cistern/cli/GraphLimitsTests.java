@@ -94,7 +94,7 @@ final class GraphLimitsTests {
             assertThat(captures(use)).as("%s beyond the limit", use).isTrue();
             assertThat(used.getAsLong()).isEqualTo(requested.getAsLong()).isEqualTo(6 * MIB);
         }
-        memory.leaks().forEach(block -> memory.free(block.address(), stream.handle()));
+        memory.liveBlocks().forEach(block -> memory.free(block.address(), stream.handle()));
         assertThat(used.getAsLong()).as("the graphs use the results").isEqualTo(6 * MIB);
     }
 
@@ -163,7 +163,7 @@ final class GraphLimitsTests {
         LongSupplier requested = () -> memory.statistics(DEVICE).requestedBytes();
         limit.setByteSize(4 * MIB);
         assertThat(limit.usedBytes()).isEqualTo(requested.getAsLong()).isEqualTo(3 * MIB);
-        memory.leaks().forEach(block -> memory.free(block.address(), stream.handle()));
+        memory.liveBlocks().forEach(block -> memory.free(block.address(), stream.handle()));
         assertThat(limit.usedBytes()).isEqualTo(requested.getAsLong()).isEqualTo(3 * MIB);
         GraphMemory shared = graphs.getFirst().memory();
         try (GraphCapture capture = GraphCapture.begin(stream, CaptureMode.GLOBAL, shared)) {

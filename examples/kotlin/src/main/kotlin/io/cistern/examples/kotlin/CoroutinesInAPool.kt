@@ -37,10 +37,10 @@ private fun sum(numbers: FloatArray, stream: CudaStream): Float =
 private suspend fun work(pool: MemoryPool, stream: CudaStream) {
     pool.scoped {
         val buffers = List(100) { async { allocateLater(stream) } }.awaitAll()
-        println("100 coroutines have ${pool.liveBlocks()} blocks of the pool")
+        println("100 coroutines have ${pool.liveBlockCount()} blocks of the pool")
         buffers.forEach(DeviceBuffer::close)
     }
-    allocateLater(stream).use { println("outside the scope it has ${pool.liveBlocks()}") }
+    allocateLater(stream).use { println("outside the scope it has ${pool.liveBlockCount()}") }
 }
 
 private suspend fun allocateLater(stream: CudaStream): DeviceBuffer {

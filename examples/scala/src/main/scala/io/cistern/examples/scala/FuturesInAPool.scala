@@ -25,7 +25,7 @@ object FuturesInAPool:
     ) { (stream, pool, workers) =>
       println(s"the sum is ${sum(Array.fill(Count)(1f), stream)}")
       Using.resource(pool.enter()) { _ => work(pool, stream, workers) }
-      Using.resource(allocate(stream)) { _ => println(s"outside the scope it has ${pool.liveBlocks()}") }
+      Using.resource(allocate(stream)) { _ => println(s"outside the scope it has ${pool.liveBlockCount()}") }
     }
 
   private def sum(numbers: Array[Float], stream: CudaStream): Float =
@@ -37,7 +37,7 @@ object FuturesInAPool:
   private def work(pool: MemoryPool, stream: CudaStream, workers: ExecutorService): Unit =
     given ExecutionContext = ExecutionContext.fromExecutor(ScopeCarrier.capture().executor(workers))
     val buffers = Await.result(Future.traverse(Vector.range(0, 100))(_ => Future(allocate(stream))), Duration.Inf)
-    println(s"100 futures have ${pool.liveBlocks()} blocks of the pool")
+    println(s"100 futures have ${pool.liveBlockCount()} blocks of the pool")
     buffers.foreach(_.close())
 
   private def allocate(stream: CudaStream): DeviceBuffer = DeviceBuffer.allocate(1L << 16, stream)

@@ -58,7 +58,7 @@ abstract class BufferFixture {
             while (!open.isEmpty()) {
                 open.pop().close();
             }
-            assertThat(memory.leaks()).as("blocks left").isEmpty();
+            assertThat(memory.liveBlocks()).as("blocks left").isEmpty();
             memory.close();
             if (closedLast instanceof SimulatedGpu gpu) {
                 assertThat(gpu.misuses()).isEmpty();

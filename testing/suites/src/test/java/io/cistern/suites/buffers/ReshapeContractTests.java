@@ -80,7 +80,7 @@ abstract class ReshapeContractTests extends BufferFixture {
         assertThat(large.byteSize()).isEqualTo(3 * MIB);
         assertThat(large.allocator()).isSameAs(pool);
         assertThat(contents(large.slice(0, KIB))).containsOnly(5);
-        assertThat(pool.liveBlocks()).isOne();
+        assertThat(pool.liveBlockCount()).isOne();
     }
 
     @Test
@@ -323,7 +323,7 @@ abstract class ReshapeContractTests extends BufferFixture {
         });
         foreign.close();
         assertThat(foreign.isClosed()).isTrue();
-        assertThat(memory.leaks()).isEmpty();
+        assertThat(memory.liveBlocks()).isEmpty();
         driver.memory().free(DEVICE, address);
     }
 }

@@ -115,7 +115,7 @@ final class RealOnnxRuntimeGpuTests {
                 compute(session);
             }
             assertThat(pool.reservedBytes(0).orElse(0)).isPositive();
-            assertThat(pool.liveBlocks()).isZero();
+            assertThat(pool.liveBlockCount()).isZero();
         }
     }
 

@@ -287,7 +287,7 @@ final class StreamEndTests {
     @AfterEach
     void everythingIsGivenBack() {
         others.forEach(DeviceBuffer::close);
-        assertThat(memory.leaks()).isEmpty();
+        assertThat(memory.liveBlocks()).isEmpty();
         memory.close();
         assertThat(gpu.misuses()).isEmpty();
         assertThat(gpu.memory().freeBytes(0)).isEqualTo(1L << 30);

@@ -333,7 +333,7 @@ final class CombinedProgram implements RefusalOracle.Holdings {
             if (store != null) {
                 store.close();
             }
-            memory.leaks().forEach(block -> memory.free(block.address(), 0));
+            memory.liveBlocks().forEach(block -> memory.free(block.address(), 0));
             allocator.close();
             memory.close();
         } catch (RuntimeException second) {
@@ -393,7 +393,7 @@ final class CombinedProgram implements RefusalOracle.Holdings {
             gpu.devices().synchronize(device);
         }
         Map<Long, Long> alive =
-                memory.leaks().stream().collect(Collectors.toMap(LiveBlock::address, LiveBlock::byteSize));
+                memory.liveBlocks().stream().collect(Collectors.toMap(LiveBlock::address, LiveBlock::byteSize));
         for (Block block = unsure.poll(); block != null; block = unsure.poll()) {
             Long byteSize = alive.get(block.address); // another size is a later block
             if (byteSize != null && byteSize == block.byteSize && !live.containsKey(block.address)) {
@@ -403,7 +403,7 @@ final class CombinedProgram implements RefusalOracle.Holdings {
     }
 
     private Set<Long> aliveAddresses() {
-        return memory.leaks().stream().map(LiveBlock::address).collect(Collectors.toCollection(TreeSet::new));
+        return memory.liveBlocks().stream().map(LiveBlock::address).collect(Collectors.toCollection(TreeSet::new));
     }
 
     private void check() {
@@ -625,7 +625,7 @@ final class CombinedProgram implements RefusalOracle.Holdings {
                 .filter(block -> !isOfDevice || block.device == 0)
                 .mapToLong(Block::byteSize)
                 .sum();
-        long ofFilling = memory.leaks().stream()
+        long ofFilling = memory.liveBlocks().stream()
                 .filter(block -> filling.contains(block.address()))
                 .mapToLong(LiveBlock::byteSize)
                 .sum();
@@ -702,7 +702,7 @@ final class CombinedProgram implements RefusalOracle.Holdings {
         if (store != null) {
             store.close();
         }
-        require(memory.leaks().isEmpty(), () -> "blocks are left: " + memory.leaks());
+        require(memory.liveBlocks().isEmpty(), () -> "blocks are left: " + memory.liveBlocks());
         if (history != null) {
             history.close();
         }

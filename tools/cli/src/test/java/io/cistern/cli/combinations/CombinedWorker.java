@@ -527,7 +527,7 @@ final class CombinedWorker {
         tried(() -> program.allocator.statistics(device));
         tried(() -> program.allocator.memoryStatistics(device));
         tried(() -> program.allocator.segments(device));
-        tried(program.memory::leaks);
+        tried(program.memory::liveBlocks);
     }
 
     /// Gives back all that it has.

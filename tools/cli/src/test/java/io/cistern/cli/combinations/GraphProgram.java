@@ -408,7 +408,7 @@ final class GraphProgram {
         }
         long stream = on.handle;
         boolean isFreed = isDone(() -> memory.free(block.address, stream))
-                || memory.leaks().stream().map(LiveBlock::address).noneMatch(each -> each == block.address);
+                || memory.liveBlocks().stream().map(LiveBlock::address).noneMatch(each -> each == block.address);
         if (isFreed) {
             live.remove(block.address);
         }
@@ -571,7 +571,7 @@ final class GraphProgram {
         long requested = memory.statistics(DEVICE).requestedBytes();
         long used = memory.limits().device(DEVICE).usedBytes();
         require(used == requested, () -> used + " bytes used, " + requested + " requested");
-        Set<Long> listed = memory.leaks().stream().map(LiveBlock::address).collect(Collectors.toSet());
+        Set<Long> listed = memory.liveBlocks().stream().map(LiveBlock::address).collect(Collectors.toSet());
         require(listed.equals(live.keySet()), () -> "other blocks are live: " + new TreeSet<>(listed));
         long known = live.values().stream().mapToLong(each -> each.byteSize).sum()
                 + GraphMemory.kept(memory).stream()

@@ -336,8 +336,8 @@ final class FaultyProgram implements AutoCloseable {
             gpu.devices().synchronize(DEVICE);
         }
         graphs.forEach(CudaGraph::close); // again, after a refusal
-        open.leaks().forEach(block -> open.free(block.address(), streams[0]));
-        if (!open.leaks().isEmpty()) {
+        open.liveBlocks().forEach(block -> open.free(block.address(), streams[0]));
+        if (!open.liveBlocks().isEmpty()) {
             wrong.add("blocks are left");
         }
         for (int i = 0; i < 2000 && !GraphMemory.kept(open).isEmpty(); i++) {

@@ -57,7 +57,7 @@ final class QueryTests {
         try (DeviceMemory memory = TestMemory.open(spec, CAPACITY)) {
             assertThat(results(memory)).isEqualTo(expected);
             assertThat(TestMemory.gpu(memory).misuses()).isEmpty();
-            assertThat(memory.leaks()).isEmpty();
+            assertThat(memory.liveBlocks()).isEmpty();
         }
     }
 
@@ -115,7 +115,7 @@ final class QueryTests {
         try (DeviceMemory memory = TestMemory.open("direct", CAPACITY)) {
             assertThat(Queries.run(memory, "0.01", "1", mode, "direct", "caching"))
                     .isTrue();
-            assertThat(memory.leaks()).isEmpty();
+            assertThat(memory.liveBlocks()).isEmpty();
         } finally {
             System.setOut(before);
         }
