@@ -7,13 +7,14 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
-/// Finds the memory of graphs that decides about a block, by its address.
+/// Finds the graph memory that decides about a block, by the block's address.
 ///
 /// **Threads.** Any.
 final class BlockHolders {
     private final Router router;
 
-    /// The memories of which a graph uses the block at each launch, whether the program has freed the block or not.
+    /// The memories with a graph that uses the block at each launch, even if the program has freed the
+    /// block.
     private final Map<Long, List<GraphBlocks>> owners = new ConcurrentHashMap<>();
 
     /// The memory that keeps the block, which the program has freed.
@@ -23,7 +24,7 @@ final class BlockHolders {
         this.router = router;
     }
 
-    /// Lets the memory decide about the free of a live block, after those that do already.
+    /// Adds a memory that decides about the free of a live block, after those that already do.
     void own(Long address, GraphBlocks memory) {
         owners.merge(
                 address,
@@ -38,15 +39,16 @@ final class BlockHolders {
         return owners.getOrDefault(address, List.of());
     }
 
-    /// Forgets a block that goes back to its allocator, before that can use the address again.
+    /// Forgets a block that is returned to its allocator, before the allocator can reuse the address.
     void forget(Long address) {
         owners.remove(address);
         keepers.remove(address);
     }
 
-    /// Keeps a live block that the program frees. The mark comes first: of two captures that race, one sets it.
+    /// Keeps a live block that the program frees. The mark is set first: only one of two racing captures
+    /// can set it.
     ///
-    /// @return false if no live block begins there, or it is kept already
+    /// @return false if no live block begins there, or the block is already kept
     boolean keep(Long address, GraphBlocks memory) {
         if (!router.keep(address)) {
             return false;
@@ -60,7 +62,7 @@ final class BlockHolders {
         return true;
     }
 
-    /// Names another keeper of a kept block.
+    /// Replaces the keeper of a kept block.
     void passOn(Long address, GraphBlocks memory) {
         keepers.put(address, memory);
     }

@@ -24,27 +24,27 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/// Serves captured streams of one [io.cistern.DeviceMemory], and gives the memory of graphs back when they are
+/// Serves captured streams of one [io.cistern.DeviceMemory], and releases graph memory once its graphs are
 /// gone.
 ///
 /// 1. While any stream of a device is captured, all routes of the device are suspended, so each allocation
-/// comes here and asks the driver which capture its stream is in. At other times the path of an allocation
-/// knows nothing of captures. So do frees meanwhile.
+///    or free comes here, and this class asks the driver which capture the stream is in. At other times,
+///    allocations and frees do not check for captures.
 /// 2. The [GraphBlocks] of a capture serve its streams; all other streams are served as usual. Driver calls are
 /// [sheltered][Graphs#shelter], so that they and the captures don't disturb each other.
-/// 3. The driver reports when a graph and its executables are gone, on its own thread, which may call nothing.
-/// The memory goes back at the next occasion: when a capture begins or ends, at a trim, or when memory runs
-/// out. While anything is captured, memory stays that needs a fence over the whole context.
+/// 3. The driver reports when a graph and its executables are gone, on its own thread, which must not call
+///    the driver. The memory is released at the next opportunity: when a capture begins or ends, at a trim,
+///    or when memory runs out. During a capture, memory that needs a context-wide fence is retained.
 ///
-/// **Threads.** Any. Captures begin and end one at a time, under a monitor that covers no wait. One thread at a
-/// time gives memory back, which may wait for the GPU. Nobody waits for that thread; it also does the work that
-/// others ask for meanwhile. If a capture begins meanwhile and the driver refuses a step, that step is done
-/// after the capture.
+/// **Threads.** Any. Captures begin and end one at a time, under a monitor that covers no wait. One thread
+/// at a time releases memory, which may wait for the GPU. Only [#close] waits for that thread, which also
+/// does the work that other threads request. If a capture begins and the driver refuses a step, the step is
+/// retried after the capture.
 public final class Captures implements CaptureRoutes {
     private static final Consumer<Route> SUSPEND = Route::suspend;
     private static final Consumer<Route> RESUME = Route::resume;
 
-    /// Made in advance, like [#RESUME], since the end of a capture runs it, maybe in a full Java heap.
+    /// Made in advance, like [#RESUME], since it runs when a capture ends, possibly with a full Java heap.
     private static final Consumer<Throwable> LOGGING = Captures::log;
 
     private final Registry registry;
@@ -54,13 +54,13 @@ public final class Captures implements CaptureRoutes {
     private final EventStreams eventStreams;
     private final EventOrder order;
 
-    /// The newest of the captures under way, which are linked by [StreamCapture#older]: so a capture can end, and
-    /// a free can look through them, in a full Java heap. Written under the monitor, read without it.
+    /// The newest of the captures under way. [StreamCapture#older] links them, so that ending a capture and
+    /// searching them in a free need no Java heap. Written under the monitor, read without it.
     private volatile @Nullable StreamCapture newest;
 
     private final NodeQueue<GraphBlocks> gone = new NodeQueue<>();
 
-    /// Memory of graphs that are gone, some of which the driver refused to take back.
+    /// Memory of graphs that are gone, part of which the driver refused to free.
     private final NodeQueue<GraphBlocks> refused = new NodeQueue<>();
 
     private final NodeQueue<Runnable> later = new NodeQueue<>();
@@ -71,7 +71,7 @@ public final class Captures implements CaptureRoutes {
     /// Held by the thread that gives memory back.
     private final ReentrantLock collecting = new ReentrantLock();
 
-    /// How many memories of graphs were made.
+    /// The number of graph memories made.
     private final AtomicLong memories = new AtomicLong();
 
     /// The number of calls to [#collect()].
@@ -157,13 +157,13 @@ public final class Captures implements CaptureRoutes {
     /// Announces that a capture has ended.
     ///
     /// @param graph its graph, or 0
-    /// @throws CudaException if the driver won't report the graph's end; its memory is kept for good then
+    /// @throws CudaException if the driver won't report the graph's end; its memory is then never released
     public void end(StreamCapture capture, long graph) {
         end(capture, graph, false);
     }
 
-    /// Announces the end of a capture whose graph nobody has yet. If the driver won't report the graph's end,
-    /// this gives the graph up.
+    /// Announces the end of a capture whose graph is not yet in use. If the driver won't report the graph's
+    /// end, this gives the graph up.
     public void endWithNew(StreamCapture capture, long graph) {
         end(capture, graph, true);
     }
@@ -239,8 +239,8 @@ public final class Captures implements CaptureRoutes {
         return false;
     }
 
-    /// Returns whether a route leads to memory that all captures on its device share. Then it does not matter
-    /// which of them a stream is in.
+    /// Returns whether a route leads to memory that all captures on its device share. Then the stream's
+    /// capture does not matter.
     private boolean isOfAll(Route route) {
         for (StreamCapture capture = newest; capture != null; capture = capture.older) {
             if (capture.device == route.device() && !capture.memory.owns(route)) {
@@ -453,14 +453,14 @@ public final class Captures implements CaptureRoutes {
         }
     }
 
-    /// Gives back the memory of graphs that are gone, and runs the actions that waited for the end of captures.
-    /// This happens in calls about something else, so failures are logged. If another thread is at it, that
-    /// thread does this call's work too.
+    /// Gives back the memory of graphs that are gone, and runs the actions that waited for the end of
+    /// captures. Failures are logged, since callers do this on the side. If another thread is
+    /// already collecting, it does this call's work, too.
     ///
     /// @return whether there was anything to do
     public boolean collect() {
         if (collecting.isHeldByCurrentThread()) {
-            return false; // an action called this, and the loop that runs it goes on until nothing is left
+            return false; // an action called this, and the loop that runs it continues until nothing is left
         }
         boolean any = false;
         collections.incrementAndGet();
@@ -480,8 +480,8 @@ public final class Captures implements CaptureRoutes {
         return any;
     }
 
-    /// Returns whether graphs are gone, or will be after the work of a device, whose memory has not gone back.
-    /// While a capture is under way, it can't.
+    /// Returns whether memory is still held for graphs that are gone, or will be after the work of a
+    /// device. Returns false during captures, which prevent its release.
     public boolean awaitsGraphs(int device) {
         return newest == null && (closedGraphs.anyUntold(device) || gone.peek() != null);
     }
@@ -494,8 +494,8 @@ public final class Captures implements CaptureRoutes {
         return collect();
     }
 
-    /// Gives memory back as [#collect()] does, also that of graphs that the program has closed, if their work
-    /// has ended: the driver reports their end a little later, so this waits a little for the reports.
+    /// Collects as [#collect()] does, including graphs that the program has closed and whose work has
+    /// ended. The driver reports their end slightly later, so this waits briefly for the reports.
     public boolean collectFinished() {
         for (int device = 0; device < registry.environment().deviceCount(); device++) {
             if (newest == null) {
@@ -519,7 +519,7 @@ public final class Captures implements CaptureRoutes {
 
     /// Runs an action that had to wait.
     ///
-    /// @return false if it has to wait again, since a capture has begun meanwhile
+    /// @return false if it has to wait again, since a capture has begun
     private boolean isOver(NodeQueue.Node<Runnable> action, Consumer<Throwable> failed) {
         try {
             action.value().run();
@@ -533,8 +533,8 @@ public final class Captures implements CaptureRoutes {
         return true;
     }
 
-    /// Gives back the memory of graphs that are gone. Memory that the driver refuses to take back during a
-    /// capture is tried again after it.
+    /// Gives back the memory of graphs that are gone. A release that the driver refuses during a capture is
+    /// retried after it.
     private boolean closeGone() {
         while (newest == null) {
             NodeQueue.Node<GraphBlocks> again = refused.poll();
@@ -546,7 +546,7 @@ public final class Captures implements CaptureRoutes {
         boolean any = false;
         for (var ended = gone.peek(); ended != null; ended = gone.peek()) {
             boolean closed = closes(ended.value());
-            gone.poll(); // only now, so that a failure before does not lose it
+            gone.poll(); // only now, so that an earlier failure does not lose it
             if (!closed) {
                 refused.add(ended);
             }
@@ -555,7 +555,7 @@ public final class Captures implements CaptureRoutes {
         return any;
     }
 
-    /// Gives some memory back as far as the driver allows.
+    /// Releases one graph memory as far as the driver allows.
     private boolean closes(GraphBlocks ended) {
         try {
             ended.close();
@@ -573,7 +573,7 @@ public final class Captures implements CaptureRoutes {
             System.getLogger(Captures.class.getName())
                     .log(Level.WARNING, "work that was deferred to the end of a capture failed", failure);
         } catch (OutOfMemoryError ofTheHeap) {
-            // Without Java heap nobody can be told.
+            // Logging needs Java heap.
         }
     }
 
@@ -583,14 +583,14 @@ public final class Captures implements CaptureRoutes {
     }
 
     /// Called when the program has closed the graph of a capture. If this object is closed, no later call
-    /// collects, so the memory goes back now.
+    /// collects, so the memory is released now.
     ///
     /// @param destroying destroys the graph
     /// @param wasLaunched false if no launch can have allocated the graph's memory: then the driver would give the
-    ///     addresses of its blocks to the next graph, so this one stays until they are given back
+    ///     addresses of its blocks to the next graph, so this graph is kept until its blocks are freed
     public void graphClosed(StreamCapture capture, Runnable destroying, boolean wasLaunched) {
         if (!wasLaunched) {
-            capture.release(); // first, or the driver's thread may be in the middle of it when this collects
+            capture.release(); // first, or the driver's thread may still be in it when this collects
             capture.memory.giveUp(capture, destroying);
             collect();
             return;
@@ -600,7 +600,7 @@ public final class Captures implements CaptureRoutes {
             if (!refusal.result().endsContext()) {
                 throw refusal;
             }
-            capture.release(); // the graph went with its context, and the driver does not tell
+            capture.release(); // the graph went with its context, which the driver does not report
             collect();
             return;
         }
@@ -619,7 +619,7 @@ public final class Captures implements CaptureRoutes {
         }
     }
 
-    /// Called when a graph of which the program has no executable is of no use.
+    /// Called when a graph is of no use, since the program has no executable of it.
     public void graphFailed(StreamCapture capture, long graph) {
         graphClosed(capture, capture.destroying(graph), false);
     }
@@ -633,7 +633,7 @@ public final class Captures implements CaptureRoutes {
         try {
             eventStreams.awaitAllWork(device);
         } catch (CudaException | OutOfMemoryError refused) {
-            return; // the driver may not tell either
+            return; // the driver may not report it, either
         }
         closedGraphs.awaitTold(device, ClosedGraphs.LATEST_MILLIS);
     }
@@ -653,7 +653,7 @@ public final class Captures implements CaptureRoutes {
         for (int device = 0; device < registry.environment().deviceCount(); device++) {
             awaitClosedGraphs(device);
         }
-        collecting.lock(); // memory that another thread is giving back is back when this returns
+        collecting.lock(); // waits until another thread has released its memory
         try {
             failures.gather(() -> collect(failures::add));
             failures.gather(() -> collect(failures::add)); // again, after refusals: nobody retries later

@@ -2,15 +2,15 @@ package io.cistern.internal.capture;
 
 import java.util.concurrent.TimeUnit;
 
-/// Counts the graphs that the program has closed and of whose end the driver has not told yet. The driver reports
-/// on a thread of its own, soon after the last launch of a graph has ended.
+/// Counts the graphs that the program has closed and whose end the driver has not yet reported. The driver
+/// reports on its own thread, soon after the last launch of a graph has ended.
 ///
 /// **Threads.** Any. Counting needs no Java heap.
 final class ClosedGraphs {
-    /// A driver that has not told by then may never tell.
+    /// A driver that has not reported by then may never do so.
     static final long LATEST_MILLIS = 1000;
 
-    /// By then a driver has told, if the work of the graph has ended.
+    /// By then the driver has reported, if the graph's work has ended.
     static final long SOON_MILLIS = 20;
 
     /// By device. Guarded by this, as are the two flags of each capture.

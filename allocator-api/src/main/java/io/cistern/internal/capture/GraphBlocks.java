@@ -51,14 +51,14 @@ public final class GraphBlocks {
     /// The private allocators again, for readers without the lock.
     private volatile OpenAllocator[] own = {};
 
-    /// Private allocators whose memory stays although the device memory closes them, since the graphs are not
-    /// gone.
+    /// Private allocators that the device memory closed, but whose memory is retained because graphs still
+    /// exist.
     private final Set<OpenAllocator> held = new HashSet<>();
 
     /// The last usual route, and the private route that served it.
     private volatile @Nullable Served last;
 
-    /// @param budgets those of the usual route, which may be charged to others later
+    /// @param budgets the budgets of the usual route, which may be charged to others later
     private record Served(Route usual, @Nullable Budgets budgets, Route pool) {
         boolean isFor(Route route) {
             return usual == route && budgets == route.budgets() && pool.isOpen();
@@ -76,21 +76,21 @@ public final class GraphBlocks {
     /// Live blocks that several streams use. They are not reused, since nothing orders those streams.
     private final Set<Long> usedElsewhere = new HashSet<>();
 
-    /// The open checkpoints: each a sorted array of the addresses that it noted, told apart by identity.
+    /// The open checkpoints: each a sorted array of the addresses that it noted, compared by identity.
     private final List<long[]> checkpoints = new ArrayList<>();
 
-    /// The addresses that any open checkpoint noted, sorted. A noted block that the program frees is kept, so its
-    /// allocator hands its address to nobody, and the block can be made alive again. Read without the lock.
+    /// The addresses that any open checkpoint noted, sorted. A noted block that the program frees is kept,
+    /// so its allocator does not reuse the address, and the block can be restored. Read without the lock.
     private volatile long[] noted = {};
 
-    /// The captures under way, and some that are over. Replaced when one begins, so that frees read it without a
-    /// lock and without Java heap.
+    /// The captures under way, and some that have ended. Replaced when one begins, so that frees read it
+    /// without a lock and without Java heap.
     private volatile StreamCapture[] into = {};
 
     /// Actions to run when the graphs are gone.
     private final Set<Runnable> whenGone = new LinkedHashSet<>();
 
-    /// Graphs that were given up. They keep the blocks' addresses from others.
+    /// Graphs that were given up. They prevent reuse of the blocks' addresses.
     private final NodeQueue<StreamCapture> givenUp = new NodeQueue<>();
 
     /// Captures under way, and graphs that are not gone.
@@ -98,18 +98,19 @@ public final class GraphBlocks {
 
     private boolean gone;
 
-    /// Whether some graph may still run when it is said to be gone. The driver reports only after the launches.
+    /// Whether a graph may still run when it is reported gone. The driver itself reports only after the
+    /// launches.
     private volatile boolean mayRun;
 
     /// Receives this once the graphs are gone.
     private final NodeQueue<GraphBlocks> ended;
 
-    /// Made in advance, since graphs end in a full Java heap too.
+    /// Made in advance, since graphs can end with a full Java heap.
     private final NodeQueue.Node<GraphBlocks> whenEnded = new NodeQueue.Node<>(this);
 
     private record Reusable(Route route, long stream, long byteSize) {}
 
-    /// @param number tells it from others of its device memory
+    /// @param number distinguishes it from the other graph memories of its device memory
     /// @param ended receives it once the graphs are gone
     GraphBlocks(
             Registry registry,
@@ -127,8 +128,8 @@ public final class GraphBlocks {
         this.ended = ended;
     }
 
-    /// Returns the bytes reserved only for these graphs, as far as the allocators can tell. Kept blocks count
-    /// in the figures of their own allocators.
+    /// Returns the bytes reserved only for these graphs, as far as the allocators report them. Kept blocks
+    /// count in the figures of their own allocators.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public synchronized long reservedBytes(int device) {
@@ -141,7 +142,7 @@ public final class GraphBlocks {
         return List.copyOf(pools.values());
     }
 
-    /// Returns whether its graphs are gone and nothing can be captured into it any more.
+    /// Returns whether its graphs are gone and nothing more can be captured into it.
     public synchronized boolean isGone() {
         return gone;
     }
@@ -172,7 +173,8 @@ public final class GraphBlocks {
         return false;
     }
 
-    /// Whether a stream is known to be captured into these graphs. Nobody may ask the driver about one that has ended.
+    /// Whether a stream is known to be captured into these graphs. The driver must not be asked about an
+    /// ended stream.
     private boolean isInto(int device, long stream) {
         if (router.hasEnded(device, stream)) {
             return false;
@@ -206,7 +208,7 @@ public final class GraphBlocks {
         uses--;
     }
 
-    /// Notes that the program, and not the driver, says when some graph is gone.
+    /// Notes that the program, not the driver, reports when a graph is gone.
     public void mayRun() {
         mayRun = true;
     }
@@ -238,8 +240,8 @@ public final class GraphBlocks {
         }
     }
 
-    /// Opens the private allocator without the lock, since a plug-in runs then. Of two threads that do, one closes
-    /// its allocator.
+    /// Opens the private allocator without the lock, since this calls a plug-in. If two threads race, one
+    /// closes its allocator.
     private OpenAllocator poolOf(OpenAllocator usual) {
         OpenAllocator present = presentPoolOf(usual);
         if (present != null) {
@@ -302,12 +304,12 @@ public final class GraphBlocks {
             return address;
         } finally {
             if (!served) {
-                router.free(address, ready); // the caller never gets it
+                router.free(address, ready); // the caller never receives it
             }
         }
     }
 
-    /// Returns a kept block that was freed where an equal one is wanted now, or 0.
+    /// Returns a kept block that was freed on the same route and stream and has the wanted size, or 0.
     private synchronized long reuse(Reusable wanted) {
         Deque<Long> free = reusable.get(wanted);
         if (free == null || free.isEmpty()) {
@@ -320,10 +322,10 @@ public final class GraphBlocks {
         return again;
     }
 
-    /// Destroys a graph that nobody will launch, once the private allocators have drained: if their blocks are nodes
-    /// of the graph, the driver may give the addresses to others after that.
+    /// Destroys a graph that nobody will launch, once the private allocators have drained: if their blocks
+    /// are nodes of the graph, the driver may reuse the addresses after that.
     ///
-    /// @param destroying destroys it
+    /// @param destroying destroys the graph
     void giveUp(StreamCapture capture, Runnable destroying) {
         capture.givenUp = destroying;
         givenUp.add(capture.whenGivenUp);
@@ -335,7 +337,7 @@ public final class GraphBlocks {
         try {
             destroyGivenUp();
         } catch (CudaException refused) {
-            // The free that led here can't do anything about it; [#close] tries again.
+            // The free that led here can't handle this; [#close] retries.
         }
     }
 
@@ -428,9 +430,9 @@ public final class GraphBlocks {
     }
 
     /// Runs an action when the graphs are gone, on the thread that gives their memory back. An action that
-    /// throws is run again at the next occasion. An action that equals a waiting one is not added.
+    /// throws is run again at the next opportunity. An action that equals a waiting one is not added.
     ///
-    /// @return false if they are gone already, and the action does not run
+    /// @return false if the graphs are already gone; the action then does not run
     public synchronized boolean whenGone(Runnable action) {
         if (!gone) {
             whenGone.add(action);
@@ -519,11 +521,11 @@ public final class GraphBlocks {
                 .toArray();
     }
 
-    /// Makes the noted blocks that the program has freed since alive again.
+    /// Restores the noted blocks that the program has since freed.
     ///
     /// @return their addresses
     /// @throws IllegalStateException if a stream is captured into this memory, its graphs are gone, the
-    ///     checkpoint is closed, a block is alive that it did not note, or a noted block is kept for other
+    ///     checkpoint is closed, a live block is not in it, or a noted block is kept for other
     ///     graphs; nothing changes then
     public synchronized List<Long> restore(long[] checkpoint) {
         if (!checkpoints.contains(checkpoint)) {
@@ -552,11 +554,13 @@ public final class GraphBlocks {
         return again;
     }
 
-    /// Closes a checkpoint. The blocks that only it kept go back after all work, when nothing is captured.
+    /// Closes a checkpoint. The blocks that only it kept are returned after all work, when nothing is
+    /// captured.
     ///
     /// @param captures those of the device memory
-    /// @throws CudaException if the driver refuses to order that; the blocks go back with the graphs then
-    @SuppressWarnings("ReferenceEquality") // they are told apart by identity
+    /// @throws CudaException if the driver refuses to order that; the blocks are then returned with the
+    ///     graphs
+    @SuppressWarnings("ReferenceEquality") // they are compared by identity
     public void closeCheckpoint(long[] checkpoint, Captures captures) {
         LongPredicate onlyHere = address -> isIn(checkpoint, address) && !hasNoted(address);
         var givingBack = new NodeQueue.Node<Runnable>(() -> giveBack(onlyHere));
@@ -585,8 +589,8 @@ public final class GraphBlocks {
         }
     }
 
-    /// Gives everything back when the graphs are gone. After a refusal the next call goes on with the rest. What
-    /// only the graphs used comes first: it is idle, so that a capture under way forbids none of it.
+    /// Releases everything when the graphs are gone. After a refusal, the next call resumes. Memory that
+    /// only the graphs used comes first: it is idle, so no capture forbids its release.
     ///
     /// @throws CudaException if the driver refuses
     void close() {
@@ -662,7 +666,7 @@ public final class GraphBlocks {
             holders.forget(address);
             router.freeKept(address, stream);
         } catch (OutOfMemoryError full) {
-            if (router.isKept(address)) { // else its allocator has the block back
+            if (router.isKept(address)) { // else its allocator already has the block
                 keepOn(address);
             }
             throw full;

@@ -13,13 +13,13 @@ public final class StreamCapture {
     final long origin;
     final GraphBlocks memory;
 
-    /// The capture under way that was announced before this one. Stays when this one ends, so that a thread that
-    /// looks through all finds those behind it. Written by [Captures].
+    /// The capture under way that was announced before this one. Kept when this one ends, so that a
+    /// concurrent traversal still reaches the older captures. Written by [Captures].
     volatile @Nullable StreamCapture older;
 
     volatile boolean isOver;
 
-    /// Made in advance, since a capture ends in a full Java heap too.
+    /// Made in advance, since a capture can end with a full Java heap.
     final Runnable whenGone;
 
     /// Queues the graph if it is given up.
@@ -35,7 +35,7 @@ public final class StreamCapture {
 
     private final AtomicBoolean released = new AtomicBoolean();
 
-    /// Whether the program has closed the graph, and whether the driver has told that it is gone. Guarded by
+    /// Whether the program has closed the graph, and whether the driver has reported it gone. Guarded by
     /// [ClosedGraphs].
     boolean isClosed;
 
@@ -43,7 +43,7 @@ public final class StreamCapture {
 
     private final Graphs graphs;
 
-    /// 0 until somebody has asked for it since the capture began. Written under the monitor of this.
+    /// 0 until first queried after the capture began. Written under the monitor of this.
     private volatile long id;
 
     StreamCapture(Graphs graphs, int device, long origin, GraphBlocks memory, ClosedGraphs closed) {
@@ -57,8 +57,8 @@ public final class StreamCapture {
         };
     }
 
-    /// Ends the use of the memory: there is no graph, nobody will launch it, or it is gone. Only the first call
-    /// does. Makes no driver call.
+    /// Ends the use of the memory: there is no graph, nobody will launch it, or it is gone. Only the first
+    /// call has an effect. Makes no driver call.
     void release() {
         if (!released.getAndSet(true)) {
             memory.release();
@@ -88,7 +88,7 @@ public final class StreamCapture {
         return memory;
     }
 
-    /// Returns the driver's number of the capture; 0 if it has not begun yet, or had ended before anybody asked.
+    /// Returns the driver's number of the capture; 0 if it has not begun, or ended before the first query.
     ///
     /// @throws CudaException if the driver doesn't report it
     long id() {
@@ -98,15 +98,15 @@ public final class StreamCapture {
         return id;
     }
 
-    /// Asks the driver while the capture can't end: after that the program may destroy the stream, or capture it
-    /// again.
+    /// Asks the driver while the capture can't end: after its end, the program may destroy the stream, or
+    /// capture it again.
     private synchronized void askForId() {
         if (id == 0 && !isOver) {
             id = idOf(graphs, device, origin);
         }
     }
 
-    /// Says that the capture has ended.
+    /// Marks the capture as ended.
     synchronized void end() {
         isOver = true;
     }

@@ -33,7 +33,7 @@ public final class DeviceReserves {
         return reserve == 0 ? 0 : Math.max(0, reserve - driver.memory().freeBytes(device));
     }
 
-    /// Throws if memory that is going to be obtained would come out of the reserve.
+    /// Throws if obtaining memory would cut into the reserve.
     ///
     /// @return the free bytes, for [#requireKept]
     /// @throws DeviceOutOfMemoryException if it would
@@ -53,8 +53,8 @@ public final class DeviceReserves {
         return free;
     }
 
-    /// Throws if memory that was obtained came out of the reserve: more than was asked for, or from an allocator
-    /// that may have had idle memory. The caller gives it back then.
+    /// Throws if obtained memory cut into the reserve: it exceeds the request, or the allocator had too
+    /// little idle memory. The caller then returns it.
     ///
     /// @param free the free bytes before
     /// @throws DeviceOutOfMemoryException if it did
@@ -69,7 +69,7 @@ public final class DeviceReserves {
         return new DeviceOutOfMemoryException(byteSize, device, text(of(device), free));
     }
 
-    /// Returns for people why a reserve refuses.
+    /// Returns a readable reason why a reserve refuses.
     public static String text(long reserve, long free) {
         return "a reserve of " + ByteSizes.exact(reserve) + " is kept for kernels and libraries, and the device has "
                 + ByteSizes.exact(free) + " free";

@@ -8,12 +8,12 @@ import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.DeviceAllocator;
 import org.jspecify.annotations.Nullable;
 
-/// The driver itself as an allocator: `cuMemAlloc` and `cuMemFree`, nothing kept. `cuMemFree` waits for all
-/// running work of the device, so streams need no further order.
+/// The driver itself as an allocator: `cuMemAlloc` and `cuMemFree` without caching. `cuMemFree` waits for
+/// all running work of the device, so streams need no further order.
 ///
 /// `reservedBytes` is unknown, because the driver does not report how much it reserves for a small allocation.
 final class DirectAllocator implements DeviceAllocator {
-    /// The driver takes memory for small allocations in units of that size.
+    /// The driver reserves memory for small allocations in units of this size.
     private static final long UNIT_BYTES = 2L << 20;
 
     private final CudaDriver driver;
@@ -21,7 +21,7 @@ final class DirectAllocator implements DeviceAllocator {
     private final OwedFrees frees;
     private final @Nullable DeviceReserves reserves;
 
-    /// @param reserves the memory that is left to others, or null
+    /// @param reserves the memory to leave to kernels and libraries, or null
     DirectAllocator(CudaDriver driver, @Nullable DeviceReserves reserves) {
         this.driver = driver;
         this.reserves = reserves;
@@ -77,7 +77,7 @@ final class DirectAllocator implements DeviceAllocator {
 
     /// {@inheritDoc}
     ///
-    /// The only idle memory is that which the driver refused to take back before.
+    /// The only idle memory is what the driver previously refused to free.
     @Override
     public long trim(int device, long keepBytes) {
         return frees.retry(device);

@@ -17,7 +17,7 @@ import io.cistern.spi.Segment;
 import io.cistern.spi.SegmentSource;
 import io.cistern.spi.SegmentSourceProvider;
 
-/// Provides a segment source that is nothing but calls of the driver.
+/// Provides a segment source that consists only of driver calls.
 public abstract sealed class DriverSource implements SegmentSourceProvider {
     private final String name;
 
@@ -55,15 +55,16 @@ public abstract sealed class DriverSource implements SegmentSourceProvider {
         }
     }
 
-    /// Provides the source `managed`: ranges from `cuMemAllocManaged`. The host and all devices reach them, and
-    /// together they may be larger than a device.
+    /// Provides the source `managed`: ranges from `cuMemAllocManaged`. The host and all devices can access
+    /// them, and together they can exceed a device's memory.
     public static final class Managed extends DriverSource {
         /// For the service loader.
         public Managed() {
             super("managed");
         }
 
-        /// Answers no, with the reason, if a device and the host can't use such memory at the same time.
+        /// Reports managed memory as unavailable, with the reason, if a device and the host can't access it
+        /// concurrently.
         @Override
         public Availability availability(DeviceEnvironment environment) {
             return environment.onAll(environment::managedMemory);

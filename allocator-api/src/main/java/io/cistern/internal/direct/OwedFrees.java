@@ -9,14 +9,14 @@ import java.lang.System.Logger.Level;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
-/// Frees blocks without failing. A free that the driver refuses is *owed*, and later calls try it again.
+/// Frees blocks without failing. A free that the driver refuses is *owed*, and later calls retry it.
 ///
-/// Blocks of a dead context are not owed, since their memory went with the context. Nor are addresses that the
-/// driver does not know: another try could free the next block there.
+/// Blocks of a dead context are not owed, since their memory went with the context. Nor are addresses
+/// unknown to the driver: a retry could free a later block there.
 ///
 /// The arrays always have spare room, so that a free can be owed without Java heap.
 final class OwedFrees {
-    /// More than the threads that free at one moment.
+    /// Exceeds the number of threads that free at the same time.
     private static final int ROOM = 64;
 
     private final CudaDriver driver;
@@ -76,14 +76,14 @@ final class OwedFrees {
         addresses = moreAddresses;
     }
 
-    /// Tries all owed frees again.
+    /// Retries all owed frees.
     ///
     /// @return bytes freed on a device
     long retry(int device) {
         return count == 0 ? 0 : retryAll(device);
     }
 
-    /// Tries all owed frees again, a few times if need be, since no later call does.
+    /// Retries all owed frees, several times if necessary, since no later call will.
     void retryAtLast() {
         for (int tries = DeadContext.MOST_TRIES; tries > 0 && count > 0; tries--) {
             long _ = retryAll(0);

@@ -7,7 +7,7 @@ import io.cistern.diagnostics.TriedStep;
 import org.jspecify.annotations.Nullable;
 
 /// Makes events. Code that has an event names a factory and passes an object and numbers, so it needs no Java
-/// heap: [Observers] calls the factory at a place where it can lose the event.
+/// heap: [Observers] calls the factory where a failure only loses the event.
 public final class Events {
     /// Makes an event from one object and some numbers. Factories exist before events do.
     @FunctionalInterface

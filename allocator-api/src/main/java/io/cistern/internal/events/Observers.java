@@ -12,24 +12,24 @@ import org.jspecify.annotations.Nullable;
 
 /// Notifies the observers of one device memory of events, and keeps the events that wait to be delivered.
 ///
-/// **Idea.** Usually nobody observes. So code that has an event checks [#any] first, and code with events of
-/// blocks, which are by far the most, checks [#anyOfBlocks]. Observers run under no lock of an allocator: an
-/// event that is [posted][#post] under a lock is delivered when the thread has left the allocator ([#deliver]), or by
-/// another thread that has an event of its own before.
+/// **Idea.** Usually there are no observers. So code that has an event checks [#any] first, or
+/// [#anyOfBlocks] for block events, by far the most frequent. Observers run under no lock of an allocator:
+/// an event that is [posted][#post] under a lock is delivered when the thread has left the allocator
+/// ([#deliver]), or earlier by another thread that has its own event.
 ///
-/// **Order.** An event is delivered after all that it follows from: a block after the segment that it lies in, although
-/// another thread obtained the segment. So posted events of all threads are in one queue, and a thread delivers them,
-/// or waits until they are delivered, before it delivers its own. The wait is bounded, since an observer may wait for
-/// this very thread.
+/// **Order.** An event is delivered after those that caused it: a block after the segment that contains it,
+/// even if another thread obtained the segment. So posted events of all threads are in one queue, and a
+/// thread delivers them, or waits until they are delivered, before it delivers its own. The wait is
+/// bounded, since an observer may wait for this very thread.
 ///
-/// **A full Java heap.** Telling an event throws nothing. Events are made here, and those that can't be made or
-/// kept are lost and [counted][#lost]. An observer that throws misses that event; the first failure is logged.
-/// Nobody is notified of events that an observer causes in the same device memory.
+/// **A full Java heap.** Delivering an event never throws. Events are made here, and those that can't be
+/// made or kept are lost and [counted][#lost]. An observer that throws misses that event; the first failure
+/// is logged. Nobody is notified of events that an observer causes in the same device memory.
 ///
-/// **Threads.** Any; observers are called on the thread that caused the event, or on one whose own event follows from
-/// it.
+/// **Threads.** Any; observers are called on the thread that caused the event, or on a thread that delivers
+/// posted events before its own.
 public final class Observers {
-    /// How long a thread waits for another one's observers.
+    /// How long a thread waits for observers that another thread is calling.
     private static final long PATIENCE_NANOS = 100_000_000;
 
     /// An observer. A consumer that is added twice has two of these objects.
@@ -53,17 +53,17 @@ public final class Observers {
     /// Whether any of them is notified of blocks.
     private volatile boolean anyOfBlocks;
 
-    /// The posted events that were not told yet, of all threads in one order.
+    /// The posted events of all threads that are not yet delivered, in one order.
     private final NodeQueue<MemoryEvent> posted = new NodeQueue<>();
 
-    /// The number of posted events that were not told to the end yet. It is mostly 0.
+    /// The number of posted events whose delivery has not finished, usually 0.
     private final AtomicInteger waiting = new AtomicInteger();
 
     /// Taken to deliver posted events.
     private final Turn turn = new Turn();
 
-    /// Whether the thread is telling of an event.
-    @SuppressWarnings("ThreadLocalUsage") // a thread may tell of several device memories
+    /// Whether the thread is delivering an event.
+    @SuppressWarnings("ThreadLocalUsage") // a thread may deliver for several device memories
     private final ThreadLocal<boolean[]> telling = ThreadLocal.withInitial(() -> new boolean[1]);
 
     private final AtomicLong lost = new AtomicLong();
@@ -93,7 +93,7 @@ public final class Observers {
         replace(more);
     }
 
-    /// Stops telling an observer of events. Does nothing if it was not added, or is already removed.
+    /// Stops notifying an observer of events. Does nothing if it was not added, or is already removed.
     public synchronized void remove(Observer observer) {
         int at = Arrays.asList(all).indexOf(observer);
         if (at >= 0) {
@@ -113,9 +113,9 @@ public final class Observers {
         anyOfBlocks = someOfBlocks;
     }
 
-    /// Notifies the observers of an event, after all that were [posted][#post] before. To be called under no lock
-    /// of an allocator.
-    @SuppressWarnings("CatchingUnchecked") // an event that is lost is better than an allocation
+    /// Notifies the observers of an event, after all that were [posted][#post] before. Must not be called
+    /// under a lock of an allocator.
+    @SuppressWarnings("CatchingUnchecked") // losing the event is better than losing the block
     public <T> void tell(
             Events.Factory<T> factory, T about, int device, long first, long second, long third, long fourth) {
         try {
@@ -139,7 +139,7 @@ public final class Observers {
         tell(factory, about, -1, 0, 0, 0, 0);
     }
 
-    /// Keeps an event to be told later, if anybody observes. May be called under any lock.
+    /// Queues an event for later delivery, if anybody observes. Can be called under any lock.
     @SuppressWarnings("CatchingUnchecked") // as above
     public <T> void post(Events.Factory<T> factory, T about, int device, long first, long second, long third) {
         if (!any()) {
@@ -157,7 +157,7 @@ public final class Observers {
         }
     }
 
-    /// Notifies the observers of all events that were posted. To be called under no lock of an allocator.
+    /// Notifies the observers of all posted events. Must not be called under a lock of an allocator.
     ///
     /// @return whether there were any
     public boolean deliver() {
@@ -168,8 +168,8 @@ public final class Observers {
         return any;
     }
 
-    /// Delivers what was posted until now. If another thread is delivering, waits for it, since the caller's own event
-    /// may follow from what that thread delivers.
+    /// Delivers the events posted so far. If another thread is delivering, waits for it, since the caller's
+    /// own event may follow from what that thread delivers.
     private void tellPosted() {
         int left = waiting.get();
         if (left == 0) {

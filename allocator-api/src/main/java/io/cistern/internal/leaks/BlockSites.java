@@ -15,19 +15,18 @@ import org.jspecify.annotations.Nullable;
 
 /// Remembers for live blocks, or for a sample of them, which code allocated them.
 ///
-/// **Idea.** The owner table knows which blocks are alive; this class keeps, by address, only what that table
-/// does not know. Recording is a layer around the allocator, so it costs nothing when it is off. A record is
-/// made after the block and removed before its free, since the allocator may hand the address out again at
-/// once.
+/// **Idea.** The owner table knows which blocks are alive; this class keeps, by address, only what that
+/// table lacks. Recording is a layer around the allocator, so it costs nothing when it is off. A record is
+/// added after the allocation and removed before the free, since the allocator may hand the address out
+/// again at once.
 ///
-/// **Sampling.** A thread counts down bytes in a cell of its own (threads may share a cell, and the count is
-/// then a little off, which does no harm). A free must know whether its block is in the sample. A counter for
-/// each of 8192 hashes of addresses tells most frees that it is not, at the cost of one read of memory that
-/// seldom changes.
+/// **Sampling.** A thread counts down bytes in a cell of its own (threads may share a cell, and the count
+/// is then a little off, which does no harm). A free must find out whether its block was sampled. A counter
+/// for each of 8192 address hashes rules this out for most frees, with one read of rarely modified memory.
 ///
 /// **Threads.** Any. Nothing here throws: a failure to record loses the record.
 public final class BlockSites {
-    /// A sampled thread records one block for this many bytes.
+    /// With sampling, a thread records one block per this many bytes.
     static final long SAMPLE_BYTES = 64L << 20;
 
     /// The least bytes that a block counts as: one of 256 small blocks is recorded.
@@ -139,7 +138,7 @@ public final class BlockSites {
         }
     }
 
-    /// The layer. It stands for the allocator everywhere, so it also closes it.
+    /// The layer. It replaces the allocator everywhere, so it also closes the allocator.
     private final class Recording extends AllocatorAdaptor {
         Recording(DeviceAllocator allocator) {
             super(allocator);

@@ -2,7 +2,7 @@ package io.cistern.internal.leaks;
 
 import java.lang.ref.Cleaner;
 
-/// Watches an object that has to be closed, and runs an action if the object becomes unreachable without that.
+/// Watches an object that must be closed, and runs an action if the object becomes unreachable unclosed.
 ///
 /// **Threads.** Any; the action runs on a daemon thread, which starts with the first watch.
 public final class DropWatch implements Runnable {

@@ -10,9 +10,9 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/// Writes live blocks as text: those of one allocator, device and site together, the most bytes first.
+/// Formats live blocks as text, grouped by allocator, device and site, most bytes first.
 public final class LeakReport {
-    /// More would be a log that nobody reads.
+    /// Keeps the log readable.
     private static final int MAX_GROUPS = 20;
 
     private record Origin(String allocator, int device, List<StackTraceElement> site) {}

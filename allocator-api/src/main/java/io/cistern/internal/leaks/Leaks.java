@@ -27,11 +27,11 @@ public final class Leaks implements AutoCloseable {
     /// The instances that report at the end of the process; guarded by itself.
     private static final Set<Leaks> ENDING = Collections.newSetFromMap(new WeakHashMap<>());
 
-    /// Reports at the end of the process. Null while nobody has to: it would keep the class loader. Guarded by
-    /// `ENDING`.
+    /// Reports at the end of the process. Null while no report is due, since it would keep the class loader
+    /// reachable. Guarded by `ENDING`.
     private static @Nullable Thread hook;
 
-    /// Whether somebody else calls the report at the end of the process.
+    /// Whether other code runs the report at the end of the process.
     private static final AtomicBoolean OTHERS_REPORT = new AtomicBoolean();
 
     private final Router router;
@@ -59,7 +59,7 @@ public final class Leaks implements AutoCloseable {
         }
     }
 
-    /// Ends the report at the end of the process, unless blocks are still alive.
+    /// Cancels the report at the end of the process, unless blocks are still alive.
     @Override
     public void close() {
         if (!sites.isOn()) {
@@ -76,12 +76,12 @@ public final class Leaks implements AutoCloseable {
         }
     }
 
-    /// Adds or removes a hook, unless the process ends already.
+    /// Adds or removes a hook, unless the process is already ending.
     private static void whileRunning(Runnable change) {
         try {
             change.run();
         } catch (IllegalStateException ending) {
-            // Nothing is to be done.
+            // The process is already ending.
         }
     }
 
@@ -94,9 +94,10 @@ public final class Leaks implements AutoCloseable {
                 .orElse(LeakLevel.OFF);
     }
 
-    /// Lets somebody else report at the end of the process, once what may still free blocks has ended.
+    /// Lets other code report at the end of the process, after everything that may still free blocks has
+    /// ended.
     ///
-    /// @param atEnd takes what reports; called at most once in a process
+    /// @param atEnd receives the action that reports; called at most once in a process
     public static void reportBy(Consumer<Runnable> atEnd) {
         if (!OTHERS_REPORT.getAndSet(true)) {
             atEnd.accept(Leaks::reportAll);
@@ -208,7 +209,7 @@ public final class Leaks implements AutoCloseable {
         }
     }
 
-    /// Reports to standard error, since loggers may have ended before.
+    /// Reports to standard error, since loggers may already be shut down.
     @SuppressWarnings({"CatchingUnchecked", "SystemOut"})
     private static void reportAll() {
         List<Leaks> all;

@@ -4,7 +4,7 @@ import java.io.Serial;
 import java.util.Arrays;
 import java.util.List;
 
-/// The calling thread's stack. It is kept as in an exception, and turned into frames when somebody asks. That
+/// The calling thread's stack. It is captured as in an exception, and resolved into frames on demand. That
 /// is faster than a [StackWalker], which must resolve each frame at once, even if it visits only a few.
 ///
 /// **Threads.** Any.
@@ -28,8 +28,8 @@ public final class CallStack {
 
     private final int mostFrames;
 
-    /// [Unread] until somebody asks, then only the frames: with the resolved stack, the exception takes several times
-    /// the memory. Threads that ask at the same time resolve it to equal frames.
+    /// [Unread] until the first read, then only the frames: with the resolved stack, the exception takes
+    /// several times the memory. Concurrent readers resolve it to equal frames.
     private Stack stack = new Unread();
 
     /// @param mostFrames the most frames to return

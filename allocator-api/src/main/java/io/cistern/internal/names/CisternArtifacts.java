@@ -32,8 +32,8 @@ public final class CisternArtifacts {
 
     private CisternArtifacts() {}
 
-    /// Returns all names that an allocator may have, given these allocators and sources: each source is an allocator
-    /// too, `caching` over it.
+    /// Returns all names that an allocator may have, given these allocators and sources: each source also
+    /// names an allocator, `caching` over it.
     public static List<String> ofAllocators(Collection<String> allocators, Collection<String> sources) {
         List<String> names = new ArrayList<>(allocators);
         if (allocators.contains("caching")) {

@@ -4,8 +4,9 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.List;
 
-/// Steps that close something, each taken even if others failed. If a capture forbids one, the run throws the driver's
-/// refusal, and the next run goes on with that step. A run needs no Java heap, since nobody takes the steps again.
+/// Steps that close something, each taken even if others failed. If a capture forbids one, the run throws
+/// the driver's refusal, and the next run resumes with that step. A run needs no Java heap, since nobody
+/// takes the steps again.
 public final class ClosingSteps implements Runnable {
     private final Failures failures = new Failures();
     private final Deque<Runnable> left;
@@ -19,7 +20,7 @@ public final class ClosingSteps implements Runnable {
         left.addFirst(step);
     }
 
-    /// Takes the steps that are left.
+    /// Takes the remaining steps.
     ///
     /// @throws RuntimeException the first failure, with the others suppressed in it
     @Override

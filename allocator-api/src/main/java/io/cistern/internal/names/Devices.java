@@ -2,13 +2,13 @@ package io.cistern.internal.names;
 
 import java.util.Objects;
 
-/// Checks ordinals of devices. The error names the missing device and those that exist, so that nobody takes it
-/// for a defect.
+/// Checks ordinals of devices. The error names the missing device and those that exist, so that nobody
+/// mistakes it for a defect.
 public final class Devices {
     private Devices() {}
 
-    /// Checks an ordinal, in each allocation. It uses [Objects#checkIndex], because compilers made slower code
-    /// of some pairs from explicit comparisons.
+    /// Checks an ordinal, in each allocation. It uses [Objects#checkIndex], because explicit comparisons
+    /// compiled to slower code for some allocate/free pairs.
     ///
     /// @return the ordinal
     /// @throws IndexOutOfBoundsException if there is no such device
@@ -26,7 +26,7 @@ public final class Devices {
         return new IndexOutOfBoundsException("there is no device " + device + ": the driver has " + all(count));
     }
 
-    /// Returns a text for the devices of a machine with that many.
+    /// Describes the devices of a machine with this many.
     static String all(int count) {
         return switch (count) {
             case 0 -> "none";

@@ -31,8 +31,8 @@ public final class Failures {
         }
     }
 
-    /// Takes a step as [#gather] does, but throws a refusal at once that says that streams are captured: the caller
-    /// takes the step again after the capture.
+    /// Takes a step as [#gather] does, but immediately rethrows a refusal due to a capture: the caller
+    /// retries the step after the capture.
     public void gatherUnlessCaptured(Runnable step) {
         try {
             step.run();

@@ -8,17 +8,17 @@ public final class Names {
 
     private Names() {}
 
-    /// Returns a name and its origin, for people; the path alone if the name is that of its file.
+    /// Returns a name and its origin, for messages; the path alone if the name is that of its file.
     public static String of(String name, String origin) {
         return origin.endsWith("/" + name) ? origin : name + " of " + origin;
     }
 
-    /// Words a breach of the rule.
+    /// Returns the message for an illegal name.
     public static String illegal(String name) {
         return "calls itself '" + name + "'; a name " + RULE;
     }
 
-    /// Returns whether a name keeps the rule.
+    /// Returns whether a name follows the rule.
     public static boolean isLegal(String name) {
         for (int i = 0; i < name.length(); i++) {
             if (!isLetterOrDigit(name.charAt(i)) && (i == 0 || "-_".indexOf(name.charAt(i)) < 0)) {

@@ -5,18 +5,18 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Locale;
 
-/// Sorts known names by their distance from a mistyped one, the most likely first. Names that contain it come before
-/// all others.
+/// Sorts known names by their distance from a mistyped one, the most likely first. Names that contain the
+/// mistyped one come before all others.
 ///
 /// The distance of two names is the number of single characters to insert, delete, replace or swap with their
 /// neighbour to get from one to the other (optimal string alignment), ignoring case.
 public final class NearestName {
-    /// More would hide the likely ones.
+    /// More names would hide the likely ones.
     private static final int MOST = 3;
 
     private NearestName() {}
 
-    /// Returns the known names, the nearest first; equally near ones by alphabet.
+    /// Returns the known names, the nearest first; equally near ones alphabetically.
     public static List<String> first(String wanted, Collection<String> known) {
         String folded = fold(wanted);
         return known.stream()
@@ -27,7 +27,7 @@ public final class NearestName {
                 .toList();
     }
 
-    /// Returns the nearest ones for a message: `a, b, c, …`, or `none`.
+    /// Returns the nearest names for a message: `a, b, c, …`, or `none`.
     public static String listed(String wanted, Collection<String> known) {
         List<String> nearest = first(wanted, known);
         return nearest.isEmpty()
@@ -38,7 +38,7 @@ public final class NearestName {
 
     /// Returns the same with a place that lists the others: `a, b, c, … (all: cistern help)`.
     ///
-    /// @param where a place that every reader of the message has
+    /// @param where a place that every reader of the message can look up
     public static String listed(String wanted, Collection<String> known, String where) {
         String nearest = listed(wanted, known);
         return nearest.endsWith("…") ? nearest + " (all: " + where + ")" : nearest;

@@ -12,17 +12,17 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
-/// Finds problems of the settings, also of those that no code reads. Otherwise nobody would hear of a mistyped
-/// key.
+/// Finds problems in the settings, including those that no code reads. Otherwise a mistyped key would go
+/// unnoticed.
 public final class SettingProblems {
-    /// Settings that define an allocator begin with it.
+    /// The prefix of settings that define an allocator.
     private static final String DEFINE = "cistern.define.";
 
     private static final Set<String> TOLD = ConcurrentHashMap.newKeySet();
 
     private SettingProblems() {}
 
-    /// Returns the problems that this process did not yet hear of, including settings for devices that do not
+    /// Returns the problems not yet reported in this process, including settings for devices that do not
     /// exist.
     public static List<String> untold(Settings settings, int deviceCount) {
         List<String> problems = new ArrayList<>(of(settings));
@@ -31,7 +31,7 @@ public final class SettingProblems {
         return problems;
     }
 
-    /// Returns a line for each problem, for people; none if all is well.
+    /// Returns a readable line for each problem; none if all is well.
     public static List<String> of(Settings settings) {
         List<String> problems = ofKeys(settings);
         for (Settings.Value set : settings.all()) {

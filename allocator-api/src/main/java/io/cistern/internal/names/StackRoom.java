@@ -1,14 +1,15 @@
 package io.cistern.internal.names;
 
-/// Checks that the stack has room, before code begins something that it must end.
+/// Checks that the stack has room before code begins an operation that it must complete.
 ///
 /// A call that counts or locks at its beginning has to count or unlock at its end, and both are calls
 /// themselves. So the room for the second is checked before the first: a StackOverflowError then comes before
 /// anything has changed.
 ///
-/// When the JVM enters a method, it checks that there is room for the method's variables: in interpreted code,
-/// since they lie on the stack; in compiled code, since the method may have to go on interpreted. So one call
-/// of a method with many variables checks much room, and touches hardly any of it.
+/// When the JVM enters a method, it checks that there is room for the method's variables: in interpreted
+/// code, since they lie on the stack; in compiled code, since the method may be deoptimized to interpreted
+/// code. So one call of a method with many variables checks a large part of the stack but touches little of
+/// it.
 public final class StackRoom {
     private static final int NEVER = -1;
 

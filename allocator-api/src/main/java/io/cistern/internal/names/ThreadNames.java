@@ -1,6 +1,6 @@
 package io.cistern.internal.names;
 
-/// Names threads for people: virtual threads have no name of their own, as a rule.
+/// Names threads in messages: virtual threads have no name of their own, as a rule.
 public final class ThreadNames {
     private ThreadNames() {}
 

@@ -2,9 +2,9 @@ package io.cistern.internal.names;
 
 import java.util.concurrent.atomic.AtomicBoolean;
 
-/// An action that is taken once. If it throws, the next call takes it again.
+/// An action that runs once. If it throws, the next call runs it again.
 ///
-/// **Threads.** Any; a call while another thread takes the action does nothing.
+/// **Threads.** Any; a call while another thread runs the action does nothing.
 public final class UntilDone {
     private final AtomicBoolean done = new AtomicBoolean();
 
@@ -21,7 +21,7 @@ public final class UntilDone {
         }
     }
 
-    /// Returns whether the action was taken, or is being taken.
+    /// Returns whether the action has run, or is running.
     public boolean isDone() {
         return done.get();
     }

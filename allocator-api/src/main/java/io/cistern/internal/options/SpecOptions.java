@@ -18,8 +18,8 @@ import java.util.function.Supplier;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
-/// The options of a spec. They remember which keys were read, so that a key that nobody read is an error and
-/// not ignored.
+/// The options of a spec. They record which keys were read, so that an unread key is an error and not
+/// ignored.
 ///
 /// Used by one thread at a time, while a provider opens.
 public final class SpecOptions implements AllocatorOptions {
@@ -43,7 +43,8 @@ public final class SpecOptions implements AllocatorOptions {
         this(spec, devices, null);
     }
 
-    /// Reads options to check their values, while no device is known: any share of a device's memory is right.
+    /// Reads options to check their values, while no device is known: any share of a device's memory is
+    /// valid.
     SpecOptions(AllocatorSpec spec) {
         this(spec, null, null);
     }
@@ -55,7 +56,7 @@ public final class SpecOptions implements AllocatorOptions {
     }
 
     /// Returns the options of a segment source: its own, and those of this spec that were not read until then.
-    /// So `caching:source=vmm,location=host_numa` gives `vmm` the options that `caching` does not know.
+    /// So `caching:source=vmm,location=host_numa` gives `vmm` the options that `caching` does not read.
     public SpecOptions ofSource(AllocatorSpec source) {
         return new SpecOptions(source, devices, this);
     }
@@ -150,7 +151,7 @@ public final class SpecOptions implements AllocatorOptions {
                 return Optional.of(number);
             }
         } catch (NumberFormatException e) {
-            // Answered below like a number out of range.
+            // Rejected below like a number out of range.
         }
         throw bad(key, "'" + value + "' is not a whole number from " + least + " to " + most);
     }

@@ -8,8 +8,8 @@ import io.cistern.spi.options.SpecOption;
 import java.util.ArrayList;
 import java.util.List;
 
-/// Finds what is wrong with a spec, and with those inside it, without opening anything: unknown names, unknown
-/// options, values that options refuse. Options that contradict each other show only when it is opened.
+/// Finds the problems of a spec and of the specs inside it, without opening anything: unknown names,
+/// unknown options, values that options refuse. Contradictory options are found only when it is opened.
 public final class SpecProblems {
     private static final String SOURCE = "source";
     private static final String UPSTREAM = "upstream";
@@ -21,7 +21,7 @@ public final class SpecProblems {
         this.catalog = catalog;
     }
 
-    /// Returns a line for each problem, for people; none if all is well.
+    /// Returns a readable line for each problem; none if all is well.
     public static List<String> of(String spec, Catalog catalog) {
         SpecProblems problems = new SpecProblems(catalog);
         problems.note(() -> problems.check(spec));

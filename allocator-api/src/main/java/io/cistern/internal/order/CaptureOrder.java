@@ -16,7 +16,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongPredicate;
 
-/// Orders streams for the memory of graphs.
+/// Orders streams for graph memory.
 ///
 /// A fence on a captured stream is a *point*: the nodes that the stream's next node would follow. The point has
 /// passed for another captured stream as soon as all these nodes come before that stream's next node. The shape
@@ -24,7 +24,8 @@ import java.util.function.LongPredicate;
 /// capture is over, since graphs that share memory are launched in the order of their captures. Fences on other
 /// streams are ordinary ones.
 ///
-/// **Threads.** Any. A thread that allocates says for which stream; that applies to its calls until it is done.
+/// **Threads.** Any. A thread that allocates declares the stream, which applies to its calls until it has
+/// finished.
 public final class CaptureOrder implements StreamOrder {
     /// Points are below this number, fences of the other order above.
     private static final long FIRST_POINT = -(1L << 40);
@@ -47,19 +48,19 @@ public final class CaptureOrder implements StreamOrder {
     private record Point(long captureId, List<Long> nodes) {}
 
     /// @param others orders streams that are not captured
-    /// @param isUnderWay tells whether the capture with an id is under way
+    /// @param isUnderWay returns whether the capture with an id is under way
     public CaptureOrder(CudaDriver driver, StreamOrder others, LongPredicate isUnderWay) {
         this.graphs = driver.graphs();
         this.others = others;
         this.isUnderWay = isUnderWay;
     }
 
-    /// Says that the calling thread allocates on a captured stream, until [#asksNoMore].
+    /// Declares that the calling thread allocates on a captured stream, until [#asksNoMore].
     public void asksFor(long stream) {
         asking.get()[0] = stream;
     }
 
-    /// Says that the calling thread has allocated.
+    /// Ends [#asksFor] of the calling thread.
     public void asksNoMore() {
         asking.get()[0] = 0;
     }

@@ -6,7 +6,7 @@ import io.cistern.cuda.Support;
 import io.cistern.spi.Availability;
 import io.cistern.spi.DeviceEnvironment;
 
-/// Describes the devices of a driver as the SPI does.
+/// Describes the devices of a driver to plug-ins.
 public final class DriverEnvironment implements DeviceEnvironment {
     private final CudaDriver driver;
     private final int deviceCount;

@@ -11,8 +11,8 @@ import java.util.stream.LongStream;
 /// Tracks the streams of one device whose end was announced and whose handles were not reused, for allocators
 /// that pass the handle of a free on to the driver.
 ///
-/// - A block may be freed on a stream that has ended. Its handle names no stream or, unknown to the allocator, a
-///   later one. So the free comes after all work of the device.
+/// - A block may be freed on a stream that has ended. Its handle then names no stream or, unknown to the
+///   allocator, a later one. So the free is ordered after all work of the device.
 /// - If the handle is reused, an allocation or a recorded use shows it: only an existing stream can ask for
 ///   these. Then the new stream waits, on the device, for the work of the one that had the handle before. So a
 ///   block of the first stream that is freed by the handle is freed after the work of both.
@@ -28,7 +28,7 @@ public final class EndedStreams {
     /// By handle; absent once the work is known to be done. Guarded by the monitor.
     private final Map<Long, End> ends = new HashMap<>();
 
-    /// Whether nobody asks any more. Guarded by the monitor.
+    /// Whether [#close] was called. Guarded by the monitor.
     private boolean closed;
 
     /// The end of a stream's work.
@@ -41,7 +41,7 @@ public final class EndedStreams {
         this.order = order;
     }
 
-    /// Records the end of a stream, which is still there. The default streams do not end.
+    /// Records the end of a stream that still exists. The default streams do not end.
     public synchronized void closing(long stream) {
         if (closed || Long.compareUnsigned(stream, Streams.PER_THREAD_DEFAULT) <= 0) {
             return;
@@ -79,7 +79,7 @@ public final class EndedStreams {
     }
 
     /// Notes that a stream exists, before the allocation or use that it asks for. It then comes after the streams
-    /// that had its handle before; as long as a capture forbids that, it counts as ended.
+    /// that had its handle before; while a capture forbids that, it counts as ended.
     public void opened(long stream) {
         if (contains(stream)) {
             follow(stream);

@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
 
 /// Records fences as events of the driver, without timing.
 ///
-/// It keeps the events of released fences, up to a number for each device, and records them again. That is
+/// It keeps the events of released fences, up to a limit for each device, and reuses them. That is
 /// safe, because a stream that waits for an event waits for the record that the event had when the wait was
 /// made. So a fence costs one driver call and not three.
 ///
@@ -36,7 +36,7 @@ public final class EventOrder implements StreamOrder, AutoCloseable {
 
     private record Event(int device, long handle) {}
 
-    /// Prepares for a driver.
+    /// Starts without idle events.
     ///
     /// @param mostIdle the most events to keep for each device
     public EventOrder(CudaDriver driver, int mostIdle) {
@@ -53,8 +53,8 @@ public final class EventOrder implements StreamOrder, AutoCloseable {
         return !driver.graphs().isSheltered(device) || !isCaptured(device, stream);
     }
 
-    /// Returns true also if the driver doesn't know: for the legacy default stream, while a stream that waits for
-    /// it is captured.
+    /// Also returns true if the driver can't answer: for the legacy default stream, while a stream that
+    /// waits for it is captured.
     private boolean isCaptured(int device, long stream) {
         try {
             return driver.graphs().captureStatus(device, stream) != CaptureStatus.NONE;
@@ -187,8 +187,8 @@ public final class EventOrder implements StreamOrder, AutoCloseable {
         }
     }
 
-    /// Destroys an event. If the driver refuses, a later call tries it again; if the Java heap is full then, too,
-    /// the event is lost.
+    /// Destroys an event. If the driver refuses, a later call retries it; if the Java heap is full then,
+    /// too, the event is lost.
     private @Nullable CudaException destroyOrKeep(int device, long event) {
         try {
             driver.events().destroy(device, event);
@@ -211,7 +211,7 @@ public final class EventOrder implements StreamOrder, AutoCloseable {
         }
     }
 
-    /// Returns 0 if no event is idle.
+    /// Takes an idle event; 0 if there is none.
     private long takeIdle(int device) {
         synchronized (idle) {
             return idleCount[device] > 0 ? idle[device][--idleCount[device]] : 0;

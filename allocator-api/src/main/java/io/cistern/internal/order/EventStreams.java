@@ -8,16 +8,16 @@ import io.cistern.internal.names.Failures;
 import java.util.Arrays;
 
 /// Provides streams that only wait for events of the program: a free on such a stream is a free after the
-/// event. So every allocator can free after an event. The program may record or destroy the event again at
-/// once, since the stream waits for the record that the event had when the wait was made.
+/// event. So every allocator can free after an event. The program may destroy the event or record it again
+/// at once, since the stream waits for the record that the event had when the wait was made.
 ///
-/// An event gets a stream that has nothing to wait for, if there is one. So blocks wait for each other's events
-/// only while very many events are under way.
+/// An event is given a stream that waits for nothing, if there is one. So blocks wait for each other's
+/// events only while very many events are pending.
 ///
 /// **Threads.** Any. Only frees of this kind take the lock.
 public final class EventStreams {
-    /// The most streams of a device, not counting those in captures. More events are rarely under way at a
-    /// time.
+    /// The most streams of a device, not counting those in captures. More events are rarely pending at
+    /// once.
     private static final int MOST = 16;
 
     /// No stream has this handle.
@@ -29,7 +29,7 @@ public final class EventStreams {
     /// By device; 0 for one that [#close] has destroyed.
     private final long[][] streams;
 
-    /// By device, a stream that waits for nothing; 0 until somebody asks for it.
+    /// By device, a stream that waits for nothing; 0 until first requested.
     private final long[] ready;
 
     private int last;
@@ -128,8 +128,8 @@ public final class EventStreams {
         }
     }
 
-    /// Leaves out captured streams. A stream that waits for an event of a capture is in that capture until it
-    /// ends, and the query whether it is idle would invalidate the capture.
+    /// Returns the streams of a device that are not captured. A stream that waits for an event of a capture
+    /// is in that capture until it ends, and the query whether it is idle would invalidate the capture.
     private long[] outsideCaptures(int device) {
         return Arrays.stream(streams[device])
                 .filter(stream -> order.recordable(device, stream))

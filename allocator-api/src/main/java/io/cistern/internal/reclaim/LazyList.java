@@ -12,7 +12,7 @@ abstract class LazyList<T> extends AbstractList<T> {
 
     abstract List<T> make();
 
-    /// Makes the list, if nobody has. It is empty if making it fails.
+    /// Returns the list, made by the first call; empty if that failed.
     final synchronized List<T> list() {
         List<T> known = made;
         if (known == null) {

@@ -10,12 +10,12 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /// Asks the system which other processes hold memory of a device. That takes long (the management library is
-/// loaded and initialised), so a thread of its own asks when a report is made. A thread that reads the answer
+/// loaded and initialised), so a separate thread asks when a report is made. A thread that reads the answer
 /// waits for it.
 ///
 /// **Threads.** Any.
 final class OtherProcesses {
-    /// How long an answer serves, since some programs run out of memory over and over.
+    /// How long an answer is reused, since some programs run out of memory repeatedly.
     private static final long FRESH_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     private final CudaDriver driver;
@@ -41,7 +41,7 @@ final class OtherProcesses {
                     .name("cistern-processes")
                     .start(answer);
         } catch (OutOfMemoryError noThread) {
-            // Then the thread that reads the answer asks.
+            // The thread that reads the answer asks instead.
         }
         return answer;
     }

@@ -33,8 +33,8 @@ import org.jspecify.annotations.Nullable;
 /// device, one thread waits for the work that used other allocators' idle memory; the others wait for that
 /// thread, with a bound.
 ///
-/// A request that a limit refused gets only the steps after which less is charged to that limit. If the
-/// allocator of a request closes meanwhile, the request starts again with the allocator that serves it now.
+/// For a request that a limit refused, only steps that reduce the bytes charged to that limit are taken. If
+/// the allocator of a request closes, the request starts again with the allocator that now serves it.
 ///
 /// **Threads.** Any.
 public final class OutOfMemoryHandler implements AutoCloseable {
@@ -54,7 +54,7 @@ public final class OutOfMemoryHandler implements AutoCloseable {
     @SuppressWarnings("ThreadLocalUsage") // a listener of one device memory may allocate from another
     private final ThreadLocal<@Nullable ReclaimAttempt> attempts = new ThreadLocal<>();
 
-    /// Frees device memory that a program can spare or put elsewhere.
+    /// Frees device memory that a program can spare or move elsewhere.
     @FunctionalInterface
     public interface MemoryReleaser {
         /// Returns the bytes that were freed for a request.
@@ -104,7 +104,7 @@ public final class OutOfMemoryHandler implements AutoCloseable {
                         .orElse(unable));
     }
 
-    /// Returns the result where the program did not pause.
+    /// Returns the result if the program did not pause.
     ///
     /// @param plan what would have been done
     private static CompactionResult unmoved(CompactionResult plan, String why) {
@@ -145,9 +145,9 @@ public final class OutOfMemoryHandler implements AutoCloseable {
         }
     }
 
-    /// Makes a driver call again for which the driver had no memory, after looking for memory.
+    /// Retries a driver call that failed for lack of memory, after looking for memory.
     ///
-    /// @param first why it failed
+    /// @param first the failure of the call
     /// @param byteSize the bytes that it needs, for the steps and the report
     /// @param what says what the memory is for
     /// @throws DeviceOutOfMemoryException if nothing helps

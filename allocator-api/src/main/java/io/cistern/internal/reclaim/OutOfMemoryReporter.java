@@ -29,8 +29,8 @@ import java.util.TreeMap;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
-/// Collects the facts known when memory has run out. It never throws and allocates no device memory. Facts that
-/// it can't find out are missing in the report.
+/// Collects the facts known when memory has run out. It never throws and allocates no device memory. The
+/// report omits facts that it can't determine.
 final class OutOfMemoryReporter {
     private final Registry registry;
     private final OtherProcesses system;
@@ -50,7 +50,7 @@ final class OutOfMemoryReporter {
                 Known.orElse(() -> Optional.of(registry.driver().memory().info(device)), Optional.empty());
         OptionalLong free = info.stream().mapToLong(MemoryInfo::freeBytes).findFirst();
         OptionalLong total = info.stream().mapToLong(MemoryInfo::totalBytes).findFirst();
-        List<ProcessMemory> processes = system.ask(device); // last, since its thread wants a processor too
+        List<ProcessMemory> processes = system.ask(device); // last, since its thread competes for a processor
         Advice advice = new Advice(failure, registry.reserves().of(device));
         OutOfMemoryReport report = new OutOfMemoryReport(
                 failure.byteSize(), device, stream, free, total, allocators, unusable, tried, processes, advice);
@@ -107,7 +107,7 @@ final class OutOfMemoryReporter {
         return all;
     }
 
-    /// Returns what pools have obtained from the allocators that they are built on.
+    /// Returns the bytes that pools have obtained from the allocators that they are built on.
     private Map<OpenAllocator, Long> bytesUnderPools(int device) {
         Map<OpenAllocator, Long> lent = new HashMap<>();
         for (OpenAllocator each : registry.all()) {
@@ -150,7 +150,7 @@ final class OutOfMemoryReporter {
         private final DeviceOutOfMemoryException failure;
         private final long reserve;
 
-        /// Set before anybody reads the list.
+        /// Set before the list is read.
         private volatile @Nullable OutOfMemoryReport facts;
 
         Advice(DeviceOutOfMemoryException failure, long reserve) {

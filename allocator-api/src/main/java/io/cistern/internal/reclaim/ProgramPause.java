@@ -13,19 +13,19 @@ import org.jspecify.annotations.Nullable;
 /// Lets live memory move only while the program has said that it is paused: `Listeners.WorkPause` has the contract.
 ///
 /// 1. Without a registered pause, nothing moves.
-/// 2. One thread at a time asks for a pause. Work that Cistern itself gives the device in the middle of an
-///    allocation, such as a spill, excludes that: see [#whileNothingMoves].
+/// 2. One thread at a time asks for a pause. Device work that Cistern itself enqueues during an allocation,
+///    such as a spill, excludes that: see [#whileNothingMoves].
 /// 3. All registered pauses are asked, and must agree within a bound.
 ///
 /// **Threads.** Any; pauses are asked and ended on the thread that compacts. The exclusion is not a lock: each
 /// wait for it has a bound.
 public final class ProgramPause implements AutoCloseable {
-    /// How a program allows it, for people.
+    /// The message that says how to allow it.
     static final String NOT_ALLOWED = "live memory moves only while the program pauses; register a pause"
             + " with Listeners.onCompaction: WorkPause.ofOneThread() suffices if one thread does all work";
 
-    /// How long a pause may take to begin: longer than a thread usually keeps what it gives the device work
-    /// under, and shorter than other threads wait for their turn to reclaim.
+    /// How long a pause may take to begin: longer than threads usually hold a lock to enqueue work, and
+    /// shorter than other threads wait for their turn to reclaim.
     private static final long PATIENCE_NANOS = 5_000_000_000L;
 
     private static final int ALL = Integer.MAX_VALUE;
@@ -44,7 +44,7 @@ public final class ProgramPause implements AutoCloseable {
 
     private final List<Registered> pauses = new CopyOnWriteArrayList<>();
 
-    /// A thread that asks for a pause takes all, a thread that gives the device work takes one.
+    /// A thread that asks for a pause takes all permits; a thread that enqueues device work takes one.
     private final Semaphore still = new Semaphore(ALL, true);
 
     private volatile @Nullable Thread mover;
@@ -63,7 +63,7 @@ public final class ProgramPause implements AutoCloseable {
         pauses.remove(registered);
     }
 
-    /// Does some work while the program pauses.
+    /// Does work while the program pauses.
     ///
     /// @param refused makes the result from the reason, if the program does not pause
     <T> T during(int device, Supplier<T> work, Function<String, T> refused) {
@@ -104,9 +104,9 @@ public final class ProgramPause implements AutoCloseable {
         }
     }
 
-    /// Gives a device work on live memory, in the middle of an allocation for example, while nothing moves.
+    /// Enqueues work on live memory, for example during an allocation, while nothing moves.
     ///
-    /// @param otherwise the result if live memory moves for so long that the work was not done
+    /// @param otherwise the result if live memory moved too long for the work to be done
     public <T> T whileNothingMoves(Supplier<T> work, T otherwise) {
         if (Thread.currentThread().equals(mover) || !RestingThreads.during(() -> acquire(1))) {
             return otherwise;
@@ -127,7 +127,7 @@ public final class ProgramPause implements AutoCloseable {
         }
     }
 
-    /// Forgets all pauses.
+    /// Removes all pauses.
     @Override
     public void close() {
         pauses.forEach(this::remove);

@@ -39,12 +39,13 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Threads.** Only the request's thread. [Shared] has the state that attempts on one device share.
 final class ReclaimAttempt {
-    /// How often an allocator is asked to give back after waiting: for memory that waits on the stream of the
-    /// request, for idle memory of other streams, and for all the rest. How often it is asked to compact.
+    /// How often an allocator is asked to release memory after waiting: memory that waits on the stream of
+    /// the request, idle memory of other streams, and all other memory. Also how often it is asked to
+    /// compact.
     private static final int MAX_ROUNDS = 3;
 
-    /// How long a thread waits for the turns of others while no turn ends: longer than the enqueued work of a
-    /// device usually takes. After that it takes the memory that it can have without a turn and without
+    /// How long a thread waits for the turns of others while no turn ends: longer than the enqueued work of
+    /// a device usually takes. After that, it takes the memory available without a turn and without
     /// waiting.
     private static final long PATIENCE_NANOS = 10_000_000_000L;
 
@@ -52,7 +53,7 @@ final class ReclaimAttempt {
     /// of the driver.
     private static final long PAUSE_NANOS = 100_000;
 
-    /// The longest pause: still short for people.
+    /// The longest pause: still too short for users to notice.
     private static final long LONGEST_PAUSE_NANOS = 10_000_000;
 
     /// Stands for the address if a driver call has succeeded.
@@ -91,9 +92,8 @@ final class ReclaimAttempt {
         static final Outcome NOTHING = new Outcome(0, Given.NOTHING);
     }
 
-    /// The steps, in order, until memory is found. Each tries one thing, and asks the allocator again if that helped.
-    /// It
-    /// returns the address of memory for the request, or 0 if there still is none.
+    /// The steps, in order, until memory is found. Each tries one thing, and asks the allocator again if
+    /// that helped. It returns the address of memory for the request, or 0 if there is still none.
     private final List<LongSupplier> order = List.of(
             this::collectGraphs,
             this::askListeners,
@@ -108,7 +108,7 @@ final class ReclaimAttempt {
     /// The steps that a thread repeats while it waits for frees.
     private final List<LongSupplier> repeated = List.of(this::borrow, this::takeIdle);
 
-    /// The attempt of the same thread in the course of which this one began.
+    /// The attempt of the same thread during which this one began.
     final @Nullable ReclaimAttempt outer;
 
     private final OutOfMemoryHandler handler;
@@ -176,7 +176,7 @@ final class ReclaimAttempt {
         return last.canNeverFit() && route == request.refusing();
     }
 
-    /// Takes all steps. It starts again after each swap meanwhile.
+    /// Takes all steps. It starts again after each swap.
     ///
     /// @return 0 if nothing helps
     private long search() {
@@ -196,7 +196,8 @@ final class ReclaimAttempt {
         return 0;
     }
 
-    /// Lets the allocator decide, if it can. An attempt within another one's step can't wait for memory.
+    /// Lets the allocator decide, if it can. An attempt within a step of another attempt can't wait for
+    /// memory.
     private long arbitrate() {
         OutOfMemoryArbiter arbiter = outer != null || last.isByLimit()
                 ? null
@@ -249,13 +250,14 @@ final class ReclaimAttempt {
         return last.with(report);
     }
 
-    /// Returns whether a limit refused that the route's blocks are charged to. The limit of an upstream is another
-    /// case: the idle memory of the pools on that upstream is charged to it.
+    /// Returns whether the limit that refused is one that the route's blocks are charged to. The limit of
+    /// an upstream is another case: the idle memory of the pools on that upstream is charged to it.
     private boolean isByOwnLimit() {
         return last.isByLimit() && last.getCause() == null;
     }
 
-    /// If a limit of the route refused, idle memory that goes back does not help.
+    /// Takes idle memory of this allocator, then of others. If a limit of the route refused, that does not
+    /// help.
     private long takeIdle() {
         if (isByOwnLimit()) {
             return 0;
@@ -281,8 +283,8 @@ final class ReclaimAttempt {
         return outcome.address();
     }
 
-    /// Memory that others gave up after their work may have gone to a third thread, whose turn it was; so the
-    /// others' idle memory is tried once more.
+    /// Takes memory from others. A third thread, whose turn it was, may have taken what they released after
+    /// their work, so their idle memory is tried once more.
     private long takeFromOthers() {
         long address = trimOthers();
         if (address != 0 || !steps.contains(ReclaimStep.SYNCHRONIZE)) {
@@ -299,16 +301,16 @@ final class ReclaimAttempt {
                 .address();
     }
 
-    /// Takes the memory that others give up after their work. If another thread waits for that too long, this
-    /// thread does not, since it may be the one that must let the work go on. It takes the memory that has
-    /// become idle meanwhile.
+    /// Takes the memory that others release after their work. If another thread has waited too long for
+    /// that, this thread does not wait, since it may be the one blocking the work. It takes the memory that
+    /// has become idle.
     private long waitForOthers() {
         return inTurn(shared.waiting, ReclaimStep.OTHER_ALLOCATORS, mine -> Given.of(trim(mine, false)))
                 .address();
     }
 
-    /// Compacts the allocator that refused first, then all others; again if that freed memory and the request
-    /// still lacks some. If a limit refused, moving live memory does not help.
+    /// Compacts the refusing allocator, then all others. Repeats this if it freed memory, but not enough.
+    /// If a limit refused, moving live memory does not help.
     private long compact() {
         return last.isByLimit()
                 ? 0
@@ -346,8 +348,8 @@ final class ReclaimAttempt {
         return new Given(0, note, false);
     }
 
-    /// Says what compaction would free in the refusing allocator, and in the other one where it would free the
-    /// most.
+    /// Reports what compaction would free in the refusing allocator, and in the other one where it would
+    /// free the most.
     private Given unmoved(String why) {
         String own = "";
         String obstacle = "";
@@ -373,10 +375,10 @@ final class ReclaimAttempt {
                 .orElse(CompactionResult.nothing(""));
     }
 
-    /// Has stores spill until the request is served: what leaves need not lie together. Each round asks for twice
-    /// as much, so the rounds are few and at most about half leaves in vain. A store that gives less than it was
-    /// asked for has no more. Spilled memory was freed after copies that may not be done, perhaps to another
-    /// allocator, so idle memory is tried again.
+    /// Makes stores spill until the request is served: spilled memory need not be contiguous. Each round
+    /// asks for twice as much, so rounds are few and at most about half is spilled in vain. A store that
+    /// frees less than requested has no more. Spilled memory was freed after copies that may not be done,
+    /// perhaps to another allocator, so idle memory is tried again.
     private long spill() {
         for (long wanted = request.byteSize(); wanted > 0; wanted *= 2) {
             long round = wanted;
@@ -408,9 +410,9 @@ final class ReclaimAttempt {
         }
     }
 
-    /// Takes a step, and asks the route again if the step gave something. Bytes that the device has free afterwards
-    /// count as given, too: the driver may give back more than whoever was asked knows of. If another thread's
-    /// step has given something before, it asks first.
+    /// Takes a step, and asks the route again if the step gave something. Bytes that are free on the device
+    /// afterwards count, too: more may be released than the step reports. If another thread's step has
+    /// given something before, this asks the route first.
     private Outcome after(ReclaimStep step, Supplier<Given> taking) {
         if (!steps.contains(step)) {
             return Outcome.NOTHING;
@@ -430,7 +432,7 @@ final class ReclaimAttempt {
         return new Outcome(askIfGiven(), given);
     }
 
-    /// Notes a step. All rounds of one step are noted as one.
+    /// Records a step. All its rounds are recorded as one.
     private void note(ReclaimStep step, long given, long begun, String note) {
         if (waits || (given == 0 && note.isEmpty() && !hasSomethingToTry(step))) {
             return;
@@ -458,8 +460,8 @@ final class ReclaimAttempt {
         return shared.given.get() == asked ? 0 : again();
     }
 
-    /// Asks again after all steps: memory may be free that no figure shows, as in a pool of the driver that two
-    /// allocators share, or in blocks whose streams have got past them since.
+    /// Asks again after all steps: some free memory appears in no figure, such as that of a driver pool
+    /// that two allocators share, or of blocks whose streams have since passed their frees.
     private long askOnceMore() {
         return steps.isEmpty() ? 0 : again();
     }
@@ -565,7 +567,7 @@ final class ReclaimAttempt {
                 : Given.of(trim(step == ReclaimStep.SYNCHRONIZE, true)); // which gives all at once
     }
 
-    /// Returns the bytes that an allocator gave back; `nothing` if it throws.
+    /// Asks an allocator to release memory and returns its answer; `nothing` if it throws.
     ///
     /// @throws CudaException if the context is dead
     private <T> T unlessBroken(Supplier<T> givingBack, T nothing) {

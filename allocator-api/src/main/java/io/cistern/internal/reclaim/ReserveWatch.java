@@ -10,16 +10,15 @@ import java.util.List;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
-/// Keeps the reserves of devices free. Only the driver knows the memory of libraries, so a thread
-/// asks it now and then, while there is a reserve, and gives idle memory back as soon as a reserve is not
-/// whole.
+/// Keeps the reserves of devices free. Only the driver knows the memory of libraries, so a thread polls it
+/// while there is a reserve, and releases idle memory as soon as a reserve is not whole.
 ///
 /// **Threads.** Any.
 public final class ReserveWatch implements AutoCloseable {
-    /// Well below the time in which a library takes what a reserve has, and no load.
+    /// Well below the time in which a library uses up a reserve, at negligible load.
     private static final long PERIOD_NANOS = 20_000_000;
 
-    /// The longest pause, if nothing is idle to be given back.
+    /// The longest pause, for when there is no idle memory to release.
     private static final long LONGEST_PERIOD_NANOS = 500_000_000;
 
     private final Registry registry;
@@ -33,8 +32,8 @@ public final class ReserveWatch implements AutoCloseable {
         this.reserves = registry.reserves();
     }
 
-    /// Sets the bytes of a device to be left free, and gives idle memory back if they are not. If that fails,
-    /// the reserve is as before.
+    /// Sets the bytes of a device to be left free, and gives idle memory back if they are not. If that
+    /// fails, the reserve is unchanged.
     ///
     /// @param byteSize 0 for no reserve
     public void reserve(int device, long byteSize) {

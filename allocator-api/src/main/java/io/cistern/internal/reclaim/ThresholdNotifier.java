@@ -40,7 +40,7 @@ public final class ThresholdNotifier {
 
     /// Registers a listener that is notified of each crossing.
     ///
-    /// @param ofReserved whether reserved bytes count, else requested ones
+    /// @param ofReserved true to count reserved bytes, false to count requested bytes
     /// @param only a route of the only allocator that counts; null for all allocators of the device
     /// @return an action that removes the listener
     public Runnable onThreshold(
@@ -55,7 +55,8 @@ public final class ThresholdNotifier {
         return () -> end(notice);
     }
 
-    /// Registers a listener that is notified each time when the driver says that the process is over its budget.
+    /// Registers a listener that is notified each time the driver reports that the process is over its
+    /// budget.
     ///
     /// @return an action that removes the listener
     public Runnable onOverBudget(int device, LongConsumer listener) {

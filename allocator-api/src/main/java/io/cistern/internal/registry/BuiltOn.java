@@ -8,8 +8,8 @@ import java.util.concurrent.atomic.AtomicLongArray;
 import org.jspecify.annotations.Nullable;
 
 /// An open allocator as the upstream of allocators that the program builds on it. Its blocks are charged to
-/// the allocator's own limit, and have no owner record: the allocator on top hands them out. The open allocator
-/// stays until this is closed and its last block freed.
+/// the allocator's own limit, and have no owner record: the allocator on top hands them out. The open
+/// allocator is retained until this is closed and its last block is freed.
 ///
 /// **Count.** Each thread counts in a cell of its own, since threads that share a counter wait for each other.
 /// Both counts only grow, so if a reader adds up the ends first and finds as many beginnings, no block was alive
@@ -41,7 +41,7 @@ final class BuiltOn extends SharedUpstream {
 
     @Override
     public long allocate(long byteSize, int device, long stream) {
-        count(BEGUN); // before the look at `closed`, since a closing thread counts after it has set that
+        count(BEGUN); // before the read of `closed`, since a closing thread sets it before it counts
         long address = 0;
         try {
             if (closed) {
@@ -75,7 +75,7 @@ final class BuiltOn extends SharedUpstream {
         }
     }
 
-    /// A free that fails counts too, as it does for every allocator, unless there was no such block.
+    /// Counts a failed free, too, as for every allocator, unless there was no such block.
     @Override
     public void free(long address, long byteSize, int device, long stream) {
         boolean freed = address != 0;

@@ -25,11 +25,13 @@ import org.jspecify.annotations.Nullable;
 
 /// Holds the allocator that is current on each device, outside scopes.
 ///
-/// **A change** writes one route for each device with a release store. An allocation that read the former route
-/// either gets in before its allocator closes, which then waits for it, or is refused and reads again.
+/// **A change** writes one route for each device with a release store. An allocation that read the former
+/// route either begins before its allocator closes, and the close waits for it, or is refused and reads
+/// again.
 ///
-/// **Owned allocators.** The framework opens an allocator if the spec of the program or of the configuration is to
-/// be current. It closes each of these once it is current nowhere. Devices with the same spec share one.
+/// **Owned allocators.** The framework opens an allocator to make the spec of the program or of the
+/// configuration current. It closes the allocator once it is current on no device. Devices with the same
+/// spec share one.
 ///
 /// **Reload.** It looks for providers and configuration again. For each device whose allocator the
 /// configuration named, it opens the new choice. If neither the choice of a device nor any plug-in changed,
@@ -42,7 +44,7 @@ import org.jspecify.annotations.Nullable;
 public final class CurrentAllocators {
     private static final VarHandle ROUTE = MethodHandles.arrayElementVarHandle(Route[].class);
 
-    /// An allocator instead of another one, or of none.
+    /// The replacement of an allocator, or of none.
     private record Exchange(int device, @Nullable OpenAllocator former, OpenAllocator now) {
         @Override
         public String toString() {
@@ -70,7 +72,7 @@ public final class CurrentAllocators {
     /// Owned allocators whose plug-ins a reload found changed, so that their spec means another allocator now.
     private final List<OpenAllocator> outdated = new ArrayList<>();
 
-    /// Those that are current nowhere and about to close, which must not become current again.
+    /// Owned allocators that are current nowhere and about to close, so must not become current again.
     private final List<OpenAllocator> retired = new ArrayList<>();
 
     /// Makes an event from the former allocator.
@@ -100,7 +102,8 @@ public final class CurrentAllocators {
         }
     }
 
-    /// Returns the current allocator on a device. If none is, the one that the configuration names becomes it.
+    /// Returns the current allocator on a device. If there is none, the one that the configuration names
+    /// becomes current.
     public OpenAllocator get(int device) {
         OpenAllocator present = present(device);
         return present != null ? present : first(device);
@@ -155,7 +158,7 @@ public final class CurrentAllocators {
 
     /// Makes an allocator current on a device if the expected one still is.
     ///
-    /// @return whether it was
+    /// @return whether it was current
     public boolean compareAndSet(int device, OpenAllocator expected, OpenAllocator next) {
         return !exchange(false, () -> {
                     requireStaying(next);
@@ -182,7 +185,7 @@ public final class CurrentAllocators {
     /// Looks for plug-ins and configuration again, and exchanges the allocators that the configuration had
     /// chosen.
     ///
-    /// @return a line for each exchange, for people
+    /// @return a readable line for each exchange
     /// @throws ConfigurationException if one of them can't be opened; nothing changes then
     public List<String> reload() {
         return exchange(true, this::reloaded).stream().map(Exchange::toString).toList();
@@ -235,7 +238,7 @@ public final class CurrentAllocators {
         return closed;
     }
 
-    /// Returns the owned allocators but some.
+    /// Returns the owned allocators except the given ones.
     private List<OpenAllocator> ownedBut(Set<OpenAllocator> others) {
         List<OpenAllocator> all = new ArrayList<>(bySpec);
         all.addAll(outdated);

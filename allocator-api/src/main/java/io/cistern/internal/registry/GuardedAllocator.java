@@ -5,9 +5,9 @@ import io.cistern.spi.AllocatorAdaptor;
 import io.cistern.spi.DeviceAllocator;
 import java.util.Optional;
 
-/// An allocator that does not know of reserves: a plug-in, a C library, an object of the program. Nobody can tell
-/// before a call whether it will obtain memory. So while there is a reserve, the driver is asked around each
-/// allocation, and a block that came out of the reserve goes back.
+/// An allocator that is unaware of reserves: a plug-in, a C library, an object of the program. Whether a
+/// call will obtain memory is not known before it. So while there is a reserve, the driver is asked around
+/// each allocation, and a block that cut into the reserve is returned.
 ///
 /// **Threads.** Any.
 final class GuardedAllocator extends AllocatorAdaptor {
@@ -46,7 +46,7 @@ final class GuardedAllocator extends AllocatorAdaptor {
         }
     }
 
-    /// Passes on only the allocator's own abilities, since this stands for the allocator everywhere.
+    /// Returns only the allocator's own extensions, since this replaces the allocator everywhere.
     @Override
     public <T> Optional<T> extension(Class<T> type) {
         return upstream().extension(type);

@@ -14,12 +14,12 @@ import java.util.List;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
-/// Segment sources that leave the reserve of a device alone, and whose ranges are what was asked for: nobody else looks
-/// before blocks are cut from them.
+/// Segment sources that respect the reserve of a device, and whose ranges are checked against the request:
+/// no later code checks them before blocks are cut from them.
 final class GuardedSource {
     private GuardedSource() {}
 
-    /// Returns a source of the same memory that refuses what would come out of a reserve.
+    /// Returns a source of the same memory that refuses requests that would cut into a reserve.
     ///
     /// @param name the source's name
     static SegmentSource of(String name, SegmentSource source, DeviceReserves reserves) {

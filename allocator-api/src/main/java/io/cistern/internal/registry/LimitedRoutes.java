@@ -20,17 +20,17 @@ import org.jspecify.annotations.Nullable;
 
 /// The routes to one allocator for scopes with a limit: a set of routes, by device, for each limit in use.
 ///
-/// Owner records have room for the numbers of few routes, while programs may make a limit for each request. So
-/// the routes of a limit that no scope uses, or that nothing refers to any more, serve the next new limit, as
-/// soon as their last block is gone. The limit gets others when it is used again. A scope or a carrier that
-/// holds such routes holds their limit too.
+/// Owner records have room for the numbers of few routes, while programs may make a limit for each request.
+/// So the routes of a limit that is used by no scope, or is unreachable, serve the next new limit once
+/// their last block is freed. The limit receives other routes when it is used again. A scope or a carrier
+/// that holds such routes holds their limit too.
 ///
 /// **Threads.** Any.
 final class LimitedRoutes {
     /// The most retired routes to check for one new limit. If most have live blocks, new routes are opened.
     private static final int MAX_TRIES = 8;
 
-    /// So many limits that no scope uses keep their routes, since they are likely to be used again.
+    /// The most unused limits that keep their routes, since they are likely to be used again.
     private static final int MAX_IDLE = 64;
 
     private final Routes routing;
@@ -51,12 +51,13 @@ final class LimitedRoutes {
     /// Limits that no scope used when they were added here, the longest idle first.
     private final Deque<Use> idle = new ArrayDeque<>();
 
-    /// The routes of one limit. Shows when the limit is gone. Guarded by the routes to the allocator.
+    /// The routes of one limit. Cleared once the limit is unreachable. Guarded by the routes to the
+    /// allocator.
     final class Use extends WeakReference<LimitHandle> {
         final Route[] routes;
         private int scopes;
 
-        /// Whether code outside scopes may use the routes as long as the limit is reachable.
+        /// Whether code outside scopes may use the routes while the limit is reachable.
         private boolean kept;
 
         private boolean isQueued;
@@ -96,7 +97,7 @@ final class LimitedRoutes {
 
     /// @param allocator the allocator
     /// @param unlimited the allocator's own routes by device
-    /// @param budgets the budgets to which the allocator's blocks are charged in any case, by device
+    /// @param budgets the budgets to which all blocks of the allocator are charged, by device
     /// @param whenOpening runs before each route that has to be opened; if that fails, `whenDrained` runs
     /// @param whenDrained runs for each route that has closed and has no block left
     LimitedRoutes(
@@ -129,7 +130,7 @@ final class LimitedRoutes {
         return use;
     }
 
-    /// Returns the limit that a route serves; null if it is none of these routes.
+    /// Returns the limit that a route serves; null if the route is not one of these.
     synchronized @Nullable LimitHandle limitOf(Route route) {
         return inUse.entrySet().stream()
                 .filter(each -> each.getValue().routes[route.device()] == route)
@@ -145,8 +146,8 @@ final class LimitedRoutes {
     /// Replaces the routes of a device by ones that are charged to a further budget, which counts all blocks that are
     /// alive.
     ///
-    /// @param replaced gets the former routes, for the caller to close, even after a failure; it has room for
-    ///     them
+    /// @param replaced receives the former routes, for the caller to close, even after a failure; it has
+    ///     room for them
     synchronized void charge(int device, Budget added, @Nullable Route[] replaced) {
         routing.count(unlimited[device], added);
         int at = 0;

@@ -50,7 +50,7 @@ import org.jspecify.annotations.Nullable;
 /// **Life.** Open → closing: its routes refuse, and live blocks are counted down → drained: the plug-in's
 /// object is closed. The free of the last block drains it, on the thread of that free.
 ///
-/// **Invariant**: undrained = open routes, including those beside others + calls that use the plug-in's object
+/// **Invariant**: undrained = open routes, including siblings + calls that use the plug-in's object
 /// directly + allocators and graphs that are built on it.
 ///
 /// **Threads.** Any thread may call any method at any time.
@@ -62,7 +62,7 @@ public final class OpenAllocator {
     private final Leaks leaks;
     private final Route[] routes;
 
-    /// Made in advance, so that a full Java heap keeps nothing open.
+    /// Made in advance, so that closing needs no Java heap.
     private final Runnable oneDrained = this::drained;
 
     private final NodeQueue.Node<Runnable> whenNoneIsLeft;
@@ -72,13 +72,13 @@ public final class OpenAllocator {
     /// By device, the counts at the last reset.
     private final AtomicReferenceArray<RouteStatistics> atReset;
 
-    /// Set once, if not from the beginning.
+    /// Set once, in the constructor or later.
     private volatile @Nullable LimitHandle limit;
 
-    /// The allocator instead of which it serves graphs; null if it serves none.
+    /// The allocator that it replaces for graphs; null if it serves no graphs.
     private volatile @Nullable OpenAllocator usual;
 
-    /// The bytes of blocks that what is built on it allocated without a limit. Each thread may free them.
+    /// The bytes of blocks that allocators built on it obtained without a limit. Any thread may free them.
     private final LongAdder unlimitedBytes = new LongAdder();
 
     /// The limit that the program may set, if it was opened without one.
@@ -164,9 +164,8 @@ public final class OpenAllocator {
         return ownLimit;
     }
 
-    /// Charges its blocks to a limit of its own from now on, and those of its graphs. Blocks that are alive count
-    /// until they are freed.
-    /// Called once, if it was opened without a limit.
+    /// Charges its blocks, and those of its graphs, to its own limit from now on. Blocks that are alive
+    /// count until they are freed. Called at most once, if it was opened without a limit.
     ///
     /// @throws IllegalStateException as for [#requireOutsideToLimit]; nothing changes then
     public void limit(LimitHandle own) {
@@ -176,8 +175,8 @@ public final class OpenAllocator {
         forThisAndGraphs(each -> each.begin(own));
     }
 
-    /// Counts bytes of blocks that what is built on it allocated without a limit, less those that it freed so. Once
-    /// there is a limit, frees are counted there, whatever the allocation was.
+    /// Counts bytes of blocks that allocators built on it obtained without a limit, less those freed
+    /// without one. Once there is a limit, all frees are counted there.
     void countUnlimited(long bytes) {
         unlimitedBytes.add(bytes);
     }
@@ -199,15 +198,16 @@ public final class OpenAllocator {
 
     /// Notes that it serves graphs instead of another allocator, whose limit holds for it too.
     void servesGraphsOf(OpenAllocator other) {
-        usual = other; // before the look at the limit, which a thread that sets it does the other way round
+        usual = other; // before the read of the limit: a thread that sets the limit does the reverse
         LimitHandle its = other.limit();
         if (its != null && limit == null) {
             begin(its);
         }
     }
 
-    /// Charges blocks on a device to a further budget of [Registry#budgets]. Other routes serve from now on;
-    /// the former ones end with their last blocks, which count in the budget. Does nothing if that is done.
+    /// Charges blocks on a device to a further budget of [Registry#budgets]. Other routes serve from now
+    /// on; the former ones end with their last blocks, which count in the budget. Does nothing if they are
+    /// already charged to it.
     ///
     /// @throws IllegalStateException as for [#requireOutsideToLimit]; nothing changes then
     void charge(int device, Budget added) {
@@ -270,7 +270,7 @@ public final class OpenAllocator {
         return backend.extension(type);
     }
 
-    /// Asks for figures that the allocator keeps itself; `otherwise` if it keeps none, or fails to answer.
+    /// Returns a figure that the allocator keeps itself; `otherwise` if it keeps none, or fails to answer.
     public <T> T ownFigures(Function<MemoryStatistics, T> question, T otherwise) {
         return Known.orElse(
                 () -> extension(MemoryStatistics.class).map(question).orElse(otherwise), otherwise);
@@ -301,7 +301,7 @@ public final class OpenAllocator {
         return limited.limitOf(route);
     }
 
-    /// Returns the device.
+    /// Returns the given device.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public int checkedDevice(int device) {
@@ -414,8 +414,7 @@ public final class OpenAllocator {
         }
     }
 
-    /// Returns the bytes that the allocator holds from the driver: 0 once it is drained, empty if it can't
-    /// tell.
+    /// Returns the bytes that the allocator holds from the driver: 0 once it is drained, empty if unknown.
     ///
     /// @throws IndexOutOfBoundsException if there is no such device
     public OptionalLong reservedBytes(int device) {
@@ -423,7 +422,7 @@ public final class OpenAllocator {
         return isDrained() ? OptionalLong.of(0) : AllocatorCalls.reservedBytes(backend, this, device);
     }
 
-    /// Returns the same for people: empty also if the allocator fails to answer.
+    /// Returns the same for reports: also empty if the allocator fails to answer.
     public OptionalLong knownReservedBytes(int device) {
         return Known.orElse(() -> reservedBytes(device), OptionalLong.empty());
     }
@@ -547,7 +546,7 @@ public final class OpenAllocator {
         failures.rethrow();
     }
 
-    /// Closes, since nobody will ever know this allocator.
+    /// Closes after a failed opening.
     public void closeAfter(Throwable failure) {
         try {
             close();

@@ -29,13 +29,13 @@ import java.util.Set;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
-/// The context of one plug-in as long as it is open. Upstream allocators and segment sources that the plug-in
-/// opened here are closed after it, the last first.
+/// The context of one open plug-in. Upstream allocators and segment sources that the plug-in
+/// opened here are closed after it, in reverse order.
 public final class OpenContext implements AllocatorContext {
     private static final String ALLOCATOR = "allocator ";
     private static final String SOURCE = "segment source ";
 
-    /// Enough for the fences that some tens of streams have under way at a time.
+    /// Enough for the pending fences of some tens of streams.
     private static final int MAX_IDLE_EVENTS = 64;
 
     private final Registry registry;
@@ -55,10 +55,10 @@ public final class OpenContext implements AllocatorContext {
     /// Made in advance, since closing happens once and the Java heap may be full then.
     private final ClosingSteps closings = new ClosingSteps();
 
-    /// Whether the plug-in has asked for the reserves, to leave them alone itself.
+    /// Whether the plug-in has asked for the reserves, to respect them itself.
     private boolean mindsReserves;
 
-    /// Whether it builds on other allocators or on segment sources, which leave them alone.
+    /// Whether it builds on other allocators or on segment sources, which respect them.
     private boolean isBuiltOnOthers;
 
     /// Prepares to open a plug-in from a spec.
@@ -84,7 +84,7 @@ public final class OpenContext implements AllocatorContext {
                 order);
     }
 
-    /// @param order null to make an own one
+    /// @param order null to create one
     private OpenContext(
             Registry registry,
             String opening,
@@ -134,8 +134,8 @@ public final class OpenContext implements AllocatorContext {
         return reserved;
     }
 
-    /// Opens a plug-in, and refuses options that it did not read. If that fails, everything that it took is
-    /// closed, and the exception gets a note of the spec.
+    /// Opens a plug-in, and refuses options that it did not read. If that fails, everything that the
+    /// plug-in opened is closed, and a note with the spec is added to the exception.
     ///
     /// @param declared the options that its provider declares
     public <T extends AutoCloseable> T open(
@@ -159,7 +159,7 @@ public final class OpenContext implements AllocatorContext {
         }
     }
 
-    /// Opens an allocator as [#open] does. It leaves reserves alone from then on.
+    /// Opens an allocator as [#open] does. The result respects reserves.
     DeviceAllocator openAllocator(AllocatorProvider provider) {
         DeviceAllocator opened = open(provider::options, () -> provider.open(this));
         return mindsReserves || isBuiltOnOthers ? opened : new GuardedAllocator(opened, registry.reserves());
@@ -173,9 +173,9 @@ public final class OpenContext implements AllocatorContext {
         }
     }
 
-    /// Closes everything that the plug-in took.
+    /// Closes everything that the plug-in opened.
     ///
-    /// @throws io.cistern.cuda.CudaException if a capture forbids it; then the next call goes on with the rest
+    /// @throws io.cistern.cuda.CudaException if a capture forbids it; then the next call resumes
     /// @throws RuntimeException the first failure, with the others suppressed in it; everything else is closed
     ///     then
     public void close() {
@@ -230,14 +230,14 @@ public final class OpenContext implements AllocatorContext {
                 : GuardedSource.of(parsed.name(), source, context.reservesToMind());
     }
 
-    /// Returns the reserves that nobody leaves alone yet: none if the source does so itself.
+    /// Returns the reserves to enforce around a source: none if the source respects them itself.
     private DeviceReserves reservesToMind() {
         return mindsReserves
                 ? new DeviceReserves(registry.driver(), registry.environment().deviceCount())
                 : registry.reserves();
     }
 
-    /// @throws ConfigurationException if it is being opened already, and would be opened for ever
+    /// @throws ConfigurationException if it is already being opened, so that opening would never end
     private OpenContext nested(String inner, SpecOptions given) {
         for (OpenContext each = this; each != null; each = each.outer) {
             if (each.opening.equals(inner)) {

@@ -45,7 +45,7 @@ import org.jspecify.annotations.Nullable;
 public final class Registry {
     /// Calls to the layers above the registry.
     ///
-    /// @param opening runs before an allocator opens that the program named, or the settings, which are sound then
+    /// @param opening runs before an allocator is opened from a spec or from an object of the program
     /// @param outsideCaptures runs an action that a capture forbids: now, or when no capture is under way
     /// @param isReclaimingFor whether the calling thread looks for memory for a request to an allocator
     /// @param drained forgets an allocator that has closed and whose last block is gone
@@ -64,7 +64,7 @@ public final class Registry {
     /// By device, the budgets that all blocks are charged to.
     private final AtomicReferenceArray<@Nullable Budgets> budgets;
 
-    /// Changes with each of them.
+    /// Incremented at each change of [#budgets].
     private final AtomicInteger changesOfBudgets = new AtomicInteger();
 
     private final DeviceReserves reserves;
@@ -125,8 +125,8 @@ public final class Registry {
         return add(spec, backend, context.reserved(), limit, provider.servesGraphs(), context::close);
     }
 
-    /// Returns the spec that is opened, with the text of the given one: another if it names a segment source, or if
-    /// its provider redirects.
+    /// Returns the spec that is opened, with the text of the given one: a different one if it names a
+    /// segment source, or if its provider redirects.
     ///
     /// @throws ConfigurationException if the spec can't be followed
     public AllocatorSpec resolve(AllocatorSpec given) {
@@ -187,7 +187,7 @@ public final class Registry {
         }
     }
 
-    /// Returns an open allocator for other code to build on, until that closes it.
+    /// Returns an open allocator for other code to build on, until that code closes the result.
     ///
     /// @throws IllegalStateException if it is closed
     public DeviceAllocator builtOn(OpenAllocator upstream) {
@@ -204,7 +204,7 @@ public final class Registry {
     ///
     /// @param usual the allocator that serves when nothing is captured; it [serves
     ///     graphs][OpenAllocator#servesGraphs]
-    /// @param graphs the graphs' memory, for people
+    /// @param graphs the name of the graphs' memory, for messages
     /// @param whenDrained runs when it has closed and its last block is gone
     public OpenAllocator openForGraphs(OpenAllocator usual, String graphs, StreamOrder order, Runnable whenDrained) {
         AllocatorSpec spec = usual.spec();
@@ -223,10 +223,10 @@ public final class Registry {
 
     /// Opens the allocator of a pool.
     ///
-    /// @param poolName the pool's name for people
+    /// @param poolName the pool's name for messages
     /// @param ownSource the pool's own source by the name that its spec gives it, or nothing; closed with the
     ///     pool
-    /// @param known is notified of the allocator before anybody can find it
+    /// @param known receives the allocator before other threads can find it
     /// @param whenDrained runs when the pool's last use has ended and its last block is gone
     public OpenAllocator openForPool(
             String poolName,
@@ -302,7 +302,7 @@ public final class Registry {
         int changes = changesOfBudgets.get();
         DeviceAllocator recorded = leaks.sites().around(backend);
         Runnable closing = new ClosingSteps(
-                whenDrained, // first: until that is done, it must be told of ends of streams
+                whenDrained, // first: until it is done, the allocator must hear of ends of streams
                 () -> allocators.remove(opened[0]),
                 () -> surroundings.drained().accept(opened[0]));
         opened[0] = new OpenAllocator(spec, recorded, this, reserved, limit, servesGraphs, closing);
@@ -416,7 +416,7 @@ public final class Registry {
         closed = true;
     }
 
-    /// Throws if the registry opens nothing any more.
+    /// Throws if the registry no longer opens allocators.
     ///
     /// @throws IllegalStateException if the device memory is closed
     public void requireOpen() {

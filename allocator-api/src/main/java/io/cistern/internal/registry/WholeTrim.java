@@ -11,7 +11,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.OptionalLong;
 
-/// Trims several allocators, each even if others failed.
+/// Trims several allocators, even if some of them fail.
 public final class WholeTrim {
     private final List<OpenAllocator> allocators;
     private final int device;
@@ -29,8 +29,8 @@ public final class WholeTrim {
     }
 
     /// Trims several allocators, in the order of opening, until together they have at most `keepBytes`
-    /// reserved. First come those that are built on others of them, the last opened before all: what they give
-    /// back is idle in the others then.
+    /// reserved. Those built on others of them come first, in reverse order of opening: memory that they
+    /// release becomes idle in the others.
     ///
     /// @throws RuntimeException the first failure of an allocator, with the others suppressed in it. All are
     ///     trimmed then
@@ -71,7 +71,7 @@ public final class WholeTrim {
                 () -> allocator.trim(device, keep, mode), new TrimResult(0, OptionalLong.empty(), List.of()));
     }
 
-    /// Returns what several allocators have reserved together, as far as they know.
+    /// Returns the bytes that several allocators report as reserved, in total.
     public static long reservedBytes(List<OpenAllocator> allocators, int device) {
         return new WholeTrim(allocators, device, TrimMode.WITHOUT_WAITING).reservedBytes();
     }
@@ -83,8 +83,8 @@ public final class WholeTrim {
                 .sum();
     }
 
-    /// Returns the bytes that one allocator may keep so that the excess goes. If its reserved bytes are
-    /// unknown, that is all or nothing.
+    /// Returns the bytes that one allocator may keep to remove the excess: all or nothing if its reserved
+    /// bytes are unknown.
     private static long keep(OptionalLong reserved, long excess) {
         if (reserved.isEmpty()) {
             return excess > 0 ? 0 : Long.MAX_VALUE;

@@ -6,7 +6,7 @@ import org.jspecify.annotations.Nullable;
 
 /// Checks the address that an allocator returned, and gives a block back that can't be used.
 final class AddressCheck {
-    /// Addresses below 2^49 that are multiples of 256, without 0.
+    /// Addresses below 2^49 that are multiples of 256, except 0.
     private static final long LEGAL_ADDRESSES = (1L << (OwnerTable.ADDRESS_BITS - 8)) - 1;
 
     private AddressCheck() {}

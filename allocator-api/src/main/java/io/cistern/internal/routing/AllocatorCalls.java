@@ -12,8 +12,8 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.IntConsumer;
 
-/// Calls to an allocator that are often about all allocators. A [note][FailureNote] with its name is added to what it
-/// throws.
+/// Calls that are often made to all allocators in turn. A [note][FailureNote] with the allocator's name is
+/// added to its exceptions.
 ///
 /// **Threads.** Any.
 public final class AllocatorCalls {
@@ -28,7 +28,7 @@ public final class AllocatorCalls {
     /// Returns the bytes that an allocator has reserved. `null` and negative bytes, which break the contract, count as
     /// unknown.
     ///
-    /// @param name its name for people
+    /// @param name its name for messages
     public static OptionalLong reservedBytes(DeviceAllocator allocator, Object name, int device) {
         try {
             OptionalLong told = allocator.reservedBytes(device);

@@ -17,11 +17,11 @@ import org.jspecify.annotations.Nullable;
 /// themselves.
 ///
 /// **Idea.** Every allocator orders reuse after the stream of the free. So the free makes that stream wait for
-/// the present ends of the other streams, and the allocator needs to know nothing of them.
+/// the present ends of the other streams, and the allocator need not know about them.
 ///
 /// **Steps.** 1. A use is offered to the allocator ([StreamUses]). 2. If the allocator does not take it, the
 /// use is noted here and the owner record is marked. 3. The free of a marked record comes here before it goes
-/// to the allocator; the frees of all other blocks know nothing of this. 4. When a stream ends, one fence is
+/// to the allocator; the frees of all other blocks are unaffected. 4. When a stream ends, one fence is
 /// recorded on it for all its blocks, and their frees wait for that fence.
 ///
 /// **Invariant**: the blocks of a stream = the blocks noted here with it; a fence is open exactly while its
@@ -62,7 +62,7 @@ public final class BlockUses {
     /// Streams that exist and use blocks.
     private final Map<Name, StreamUse> streams = new HashMap<>();
 
-    /// Streams that have ended; a handle that is reused is not known to before it is [opened][#opened] or used.
+    /// Streams that have ended; a reused handle is removed when it is [opened][#opened] or used.
     private final Set<Name> ended = ConcurrentHashMap.newKeySet();
 
     private final Map<Long, Set<StreamUse>> usesOfBlocks = new HashMap<>();
@@ -90,7 +90,8 @@ public final class BlockUses {
         }
     }
 
-    /// Whether a graph gets the use: then the graph keeps the block, which no allocator can know.
+    /// Returns whether a graph records the use. The graph then keeps the block, which no allocator can
+    /// know.
     private boolean isCaptured(int device, long stream) {
         CaptureRoutes captures = router.routes().captures;
         return captures != null && captures.isCaptured(device, stream);
@@ -258,8 +259,8 @@ public final class BlockUses {
         }
     }
 
-    /// Returns whether a stream has ended, so that nothing may be asked about its handle, unless this is called
-    /// under the monitor of this object: then the answer stays.
+    /// Returns whether a stream has ended, so that the driver must not be asked about its handle. The
+    /// answer remains valid only under the monitor of this object.
     public boolean hasEnded(int device, long stream) {
         return !ended.isEmpty() && ended.contains(name(device, stream));
     }

@@ -38,7 +38,8 @@ public final class Budget {
     /// The routes whose blocks are charged here: thousands, if each request has a limit under this one.
     private final Set<Route> routes = ConcurrentHashMap.newKeySet();
 
-    /// Routes that served before this limit began, and whose blocks of then count here until they are freed.
+    /// Routes that served before this limit began, and whose blocks from that time count here until they
+    /// are freed.
     private volatile Route[] former = {};
 
     /// Bytes that were allocated before this limit began, and not through a route.
@@ -78,15 +79,15 @@ public final class Budget {
         }
     }
 
-    /// Counts the live blocks of a route here that serves no more, or will soon serve no more. Counting it
-    /// again does nothing.
+    /// Counts here the live blocks of a route that no longer serves, or soon will not. Counting it again
+    /// does nothing.
     synchronized void count(Route formerRoute) {
         former = Stream.concat(Stream.of(former).filter(each -> !each.retired), Stream.of(formerRoute))
                 .distinct()
                 .toArray(Route[]::new);
     }
 
-    /// Counts further bytes here that nobody takes; only those of the last call.
+    /// Counts further bytes here, which no thread takes. They replace those of an earlier call.
     public void countToo(LongSupplier bytes) {
         further = bytes;
     }

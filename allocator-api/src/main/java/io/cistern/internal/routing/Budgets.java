@@ -21,7 +21,7 @@ import org.jspecify.annotations.Nullable;
 /// they are not enough, it takes the missing bytes from each budget under the shared side of the lock, and more
 /// in advance if there is plenty. If one budget has too few, the thread gives the bytes of the others back. 3.
 /// Then, under the exclusive side, it recalls the leases of the full budget, and tries the request again or
-/// refuses it. So nobody sees the bytes of a half-done request that will be taken back.
+/// refuses it. So no refusal counts bytes of an unfinished request that will be given back.
 ///
 /// **Threads.** Any. Giving back needs no lock.
 public final class Budgets {
@@ -75,7 +75,7 @@ public final class Budgets {
 
     /// Takes the bytes of a block from each budget.
     ///
-    /// @param again how many of them were taken before
+    /// @param again how many of the bytes were already taken
     /// @param lease the calling thread's lease, which takes some bytes in advance if there is plenty; null if
     ///     it has none
     /// @throws DeviceOutOfMemoryException if the bytes don't fit; nothing is taken then

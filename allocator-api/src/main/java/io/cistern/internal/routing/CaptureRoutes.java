@@ -2,11 +2,12 @@ package io.cistern.internal.routing;
 
 import org.jspecify.annotations.Nullable;
 
-/// Decides about allocations and frees while streams are captured into graphs, and about the frees of blocks that
-/// [belong to graphs][Router#markOfGraph]. Routes of the captured devices refuse and leave their frees to this, so
-/// the path of an ordinary call has nothing to check at any other time.
+/// Decides about allocations and frees while streams are captured into graphs, and about the frees of
+/// blocks that [belong to graphs][Router#markOfGraph]. During a capture, the routes of its device refuse
+/// allocations and pass frees to this object, so ordinary calls need no check for captures.
 ///
-/// A [kept][Router#keep] block stays counted and charged to its limits, until it goes back to its allocator.
+/// A [kept][Router#keep] block stays counted and charged to its limits, until it is returned to its
+/// allocator.
 public interface CaptureRoutes {
     /// The effect of a free on a captured stream.
     enum CapturedFree {
@@ -31,13 +32,13 @@ public interface CaptureRoutes {
 
     /// Keeps a block that is being freed, if a graph may use it.
     ///
-    /// @return false if its allocator gets it now; then no graph decides about it any more
+    /// @return false if its allocator receives it now; then no graph decides about it any more
     /// @throws io.cistern.errors.UnusableStreamException if the stream is in a capture that was not announced; then
     ///     the block is [kept][#keep]
     boolean keeps(Route route, long address, long stream);
 
-    /// Notes that a further stream uses a block that is being freed. If it is captured, its graph keeps the block once
-    /// the others let it go.
+    /// Notes that a further stream uses a block that is being freed. If it is captured, its graph keeps the
+    /// block once the others release it.
     ///
     /// @throws io.cistern.errors.UnusableStreamException if it is in a capture that was not announced
     void usedToo(Route route, long address, long stream);

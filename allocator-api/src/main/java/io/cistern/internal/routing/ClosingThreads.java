@@ -25,7 +25,7 @@ final class ClosingThreads {
     /// One for each thread that waits.
     private final List<Closing> underWay = new ArrayList<>();
 
-    /// One thread that closes an allocator, and meanwhile stays in its outer calls.
+    /// A thread that closes an allocator from within its outer calls.
     ///
     /// @param own the thread's counters; null for a virtual thread
     /// @param onStack the classes of methods on its stack that may be calls which the counters don't show
@@ -45,7 +45,7 @@ final class ClosingThreads {
             return other.isInside(routes);
         }
 
-        /// Returns whether the thread is in a call of an allocator. It is true also if the stack shows a call
+        /// Returns whether the thread is in a call of an allocator. Also true if the stack shows a call
         /// of another allocator of the same class, while this one may have frees or allocations under way that
         /// only the stack shows.
         private boolean isInside(List<Route> ofAllocator) {
@@ -68,7 +68,7 @@ final class ClosingThreads {
         return !waitsForItself(closing) && underWay.add(closing);
     }
 
-    @SuppressWarnings("ReferenceEquality") // two threads may close alike
+    @SuppressWarnings("ReferenceEquality") // two threads may have equal objects
     synchronized void end(Closing closing) {
         underWay.removeIf(each -> each == closing);
     }

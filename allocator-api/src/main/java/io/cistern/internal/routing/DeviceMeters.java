@@ -9,20 +9,20 @@ import java.util.stream.Stream;
 /// The meters of one device: the most bytes that all its allocators together had requested at one moment since the
 /// last reset, and the [Threshold]s that meters count for.
 ///
-/// **The peak.** This does for meters what a [Meter] does for threads. While the leases of all meters together
-/// stay below a limit a little above the most bytes known, nobody looks further. A thread that moves a meter
-/// beyond it makes all meters take their leases back, which gives the sum at a known moment. So the peak is
-/// at most that little too high, and never too low.
+/// **The peak.** This does for meters what a [Meter] does for threads. While the leases of all meters
+/// together stay below a limit a little above the most bytes known, the sum is not checked. A thread that
+/// moves a meter beyond it makes all meters take their leases back, which gives the sum at a known moment.
+/// So the peak is at most that little too high, and never too low.
 ///
-/// **Thresholds.** A meter that counts for none has an empty list. So thresholds cost nothing if there are none, and
-/// else only when a thread goes to its meter, some MiB apart.
+/// **Thresholds.** A meter that counts for none has an empty list. So thresholds cost nothing if there are
+/// none, and otherwise only when a thread uses its meter, every few MiB.
 ///
-/// **Threads.** Any. It is asked only where a meter moves, which is some KiB or MiB apart.
+/// **Threads.** Any. Used only where a meter moves, every few KiB or MiB.
 final class DeviceMeters {
     /// How much too high the peak may be, as a shift: less than 2 %.
     private static final int SLACK_SHIFT = 6;
 
-    /// How much too high it may be of a small sum, at first and at most.
+    /// How much too high it may be for a small sum, at first and at most.
     private static final long SLACK_BYTES = 1 << 10;
 
     private static final long MAX_SLACK_BYTES = 4 << 20;
@@ -30,7 +30,7 @@ final class DeviceMeters {
     /// Replaced under the lock of this.
     private volatile Meter[] meters = {};
 
-    /// The leases of all meters may reach this without a look. Written under the lock of this.
+    /// The leases of all meters may reach this without a check. Written under the lock of this.
     private volatile long limit;
 
     /// The most leases seen below the limit, or bytes known at a moment.
@@ -43,7 +43,7 @@ final class DeviceMeters {
     private final List<Threshold> thresholds = new ArrayList<>();
 
     synchronized void opened(Meter meter) {
-        if (meters.length == 1) { // the first one did not look
+        if (meters.length == 1) { // the first one did not check the sum
             long known = meters[0].peakBytes(meters[0].sum());
             Meter.note(peak, known);
             reach(known);

@@ -8,13 +8,13 @@ import java.lang.invoke.VarHandle;
 /// Bytes that one thread took from the budgets of one route in advance, and spends without atomic
 /// instructions.
 ///
-/// A recall claims leases, as [BiasedLock] describes. A claimed lease stays claimed until there is plenty
-/// again; meanwhile its owner goes to the budgets for every block. If the system has no process-wide fence,
-/// leases stay claimed for ever.
+/// A recall claims leases, as [BiasedLock] describes. A lease stays claimed until there is plenty again;
+/// until then, its owner uses the budgets for every block. If the system has no process-wide fence, leases
+/// stay claimed for ever.
 ///
-/// **Errors.** Any call may throw a StackOverflowError. So the code that undoes a step after an error makes no
-/// call, it only writes fields. Bytes that should have gone back to the budgets are owed to them, until
-/// somebody recalls the lease.
+/// **Errors.** Any call may throw a StackOverflowError. So the code that undoes a step after an error makes
+/// no calls and only writes fields. Bytes that should have gone back to the budgets are owed to them, until
+/// the lease is recalled.
 ///
 /// **Invariants**: 0 ≤ credit ≤ maxCredit; claimed and nobody active → credit = 0, unless a recall failed.
 ///

@@ -5,8 +5,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 
-/// Leases bytes of one allocator on one device to threads, and knows the most bytes that were requested since
-/// the last reset.
+/// Leases bytes of one allocator on one device to threads, and tracks the most bytes requested since the
+/// last reset.
 ///
 /// **Invariant**: leased ≥ the sum of all threads' ceilings ≥ requested bytes, except for the blocks of
 /// allocations that have not returned yet. The first two are equal when idle, and then at most threads ×
@@ -43,7 +43,7 @@ final class Meter {
 
     private static final long MAX_SLACK_BYTES = 64 << 10;
 
-    /// If a recall comes after that many allocations, it costs each of them little.
+    /// If a recall comes after this many allocations, it costs each of them little.
     private static final long RARE = 1 << 9;
 
     /// How much too high it may be in all, as a shift: less than 2 %.
@@ -105,9 +105,9 @@ final class Meter {
     /// Used to sum up the counts of one route. Guarded by this.
     private final TallySum counted = new TallySum();
 
-    /// The most bytes requested since the last reset, as far as threads have noted it: a thread that lowers a
-    /// ceiling notes the bound that held until then. A reset replaces the object, so that late notes of before
-    /// are lost.
+    /// The most bytes requested since the last reset, as far as threads have noted it: a thread that lowers
+    /// a ceiling notes the bound that held until then. A reset replaces the object, so that late notes from
+    /// before it are lost.
     private volatile AtomicLong peak = new AtomicLong();
 
     /// @param ofDevice all meters of the device
@@ -158,9 +158,9 @@ final class Meter {
         return Math.max(leastChunk, Math.min(CHUNK, (limit - leasedThen) >> shareShift));
     }
 
-    /// Returns how far a thread may fall below its ceiling before it lowers it. A thread that is alone keeps
-    /// the bytes of a block of any size that it frees, since nobody else could want them, unless a threshold has
-    /// to hear of the fall.
+    /// Returns how far a thread may fall below its ceiling before it lowers it. A thread that is alone
+    /// keeps the bytes of a block of any size that it frees, since nobody else could want them, unless a
+    /// threshold must notice the fall.
     private long credit(long chunk, long byteSize) {
         long most = shareShift <= 1 && thresholds.length == 0 ? Long.MAX_VALUE : MAX_CREDIT;
         return Math.min(most, 2 * chunk + byteSize);
@@ -286,7 +286,7 @@ final class Meter {
         }
     }
 
-    /// Returns the bytes that the allocator reports to hold; the requested bytes if it reports nothing.
+    /// Returns the bytes that the allocator reports as held; the requested bytes if it reports nothing.
     long reserved() {
         return told.isTold(device) ? told.bytes(device) : sum().requestedBytes;
     }
@@ -352,8 +352,8 @@ final class Meter {
         }
     }
 
-    /// Lowers all ceilings, and returns the bytes leased then: the requested ones, but for what threads lease
-    /// meanwhile.
+    /// Lowers all ceilings, and returns the bytes leased then: the requested bytes, and those that threads
+    /// lease meanwhile.
     synchronized long settledBytes() {
         try {
             lowerAll();

@@ -22,17 +22,18 @@ import org.jspecify.annotations.Nullable;
 /// ```
 ///
 /// A hash directory for each table holds its chunks by number. A chunk is made when the first block begins in
-/// its addresses, and stays while the directory has room, since the driver gives the same addresses again. A full
+/// its addresses, and stays while the directory has room, since the driver reuses addresses. A full
 /// directory grows, or drops its chunks without blocks if they are seven eighths of all. So it has at most [#FEW]
 /// chunks, or 16 times as many as had blocks when it last grew. With a tighter bound, programs that cycle
 /// through more addresses than they use at once would make the same chunks again and again.
 ///
-/// **Steps.** Insert: find the slot by size and address, check that it is empty and that the other table has no
-/// block of that address, write the owner, then the key (release). Remove: look for the key in both tables,
-/// swing its state from live to freeing (compare-and-set, so that one of two frees loses), read the owner,
-/// clear the key. Drain: swing the live records of a route to draining, so that their frees are counted. A live
-/// or draining record may also bear marks, which send its free the same slow way: *used* ([BlockUses]), *of a graph*
-/// and *kept* ([CaptureRoutes]). The program has freed a kept block, so it can't free it again.
+/// **Steps.** Insert: find the slot by size and address, check that it is empty and that the other table
+/// has no block of that address, write the owner, then the key (release). Remove: look for the key in both
+/// tables, swing its state from live to freeing (compare-and-set, so that one of two frees loses), read the
+/// owner, clear the key. Drain: swing the live records of a route to draining, so that their frees are
+/// counted. A live or draining record may also bear marks, which send its free down the same slow path:
+/// *used* ([BlockUses]), *of a graph* and *kept* ([CaptureRoutes]). The program has freed a kept block, so
+/// it can't free it again.
 ///
 /// **Threads.** Any. The thread that inserts owns the address, since the allocator gave it to nobody else. The
 /// thread that removes owns the record from the compare-and-set until it clears the record. Chunks are added
@@ -44,10 +45,10 @@ import org.jspecify.annotations.Nullable;
 /// **Cost.** Between the compare-and-sets of two frees lies a chain of dependent reads. To keep it short, the
 /// directory leads to a chunk in one read.
 ///
-/// **A chunk leaves** while other threads insert without a lock: 1. its number is negated, so nobody finds it;
-/// 2. [ProcessFence#everywhere]; 3. if it has a block now, it gets its number back. A thread that inserts reads the
-/// number again after it wrote the key: either it sees that the chunk is leaving, and waits for the lock to see what
-/// became of it, or step 3 sees its key.
+/// **A chunk leaves** while other threads insert without a lock: 1. its number is negated, so nobody finds
+/// it; 2. [ProcessFence#everywhere]; 3. if it has a block now, it gets its number back. A thread that
+/// inserts reads the number again after it wrote the key: either it sees that the chunk is leaving, and
+/// waits for the lock to see the outcome, or step 3 sees its key.
 public final class OwnerTable {
     /// Addresses of the device are below 2^49 (unified addressing since Pascal).
     public static final int ADDRESS_BITS = 49;
@@ -82,7 +83,7 @@ public final class OwnerTable {
     /// they fill a cache line.
     private static final int TRAILER = 6;
 
-    /// So many chunks of each table always stay; they take 32 MiB of the Java heap.
+    /// The number of chunks that each table always retains; they take 32 MiB of the Java heap.
     static final int FEW = 1 << 12;
 
     private static final int RECORD = 2;
@@ -130,8 +131,8 @@ public final class OwnerTable {
         this(FEW, 64);
     }
 
-    /// @param few how many chunks always stay
-    /// @param length of each directory at first, a power of two
+    /// @param few how many chunks are always retained
+    /// @param length the initial length of each directory, a power of two
     OwnerTable(int few, int length) {
         this.few = few;
         this.fine = directoryOf(length);
@@ -194,7 +195,7 @@ public final class OwnerTable {
     interface Freeing {
         /// Returns false if [#take] shows that the block is not live.
         ///
-        /// @param owner the owner in the record, until somebody else takes it; it has the route
+        /// @param owner the owner in the record, until another thread takes it; it contains the route
         boolean free(Route route, long owner, long[] chunk, int at, long address, long stream);
     }
 
@@ -406,8 +407,8 @@ public final class OwnerTable {
         void record(long address, long owner, boolean isKept);
     }
 
-    /// Returns a directory with all chunks that there are now, for a visit without the lock, which others need to
-    /// insert. A chunk that leaves meanwhile has no blocks.
+    /// Returns a directory with all chunks that there are now, for a visit without the lock, which threads
+    /// need to insert. A chunk that leaves meanwhile has no blocks.
     private synchronized long[] @Nullable [] whole(int shift) {
         return directory(shift);
     }
@@ -518,7 +519,7 @@ public final class OwnerTable {
         return 2 * (chunks[shift] + 1) > directory(shift).length;
     }
 
-    /// Takes the chunks without blocks out of a directory, unless they are few or there are many others.
+    /// Removes the chunks without blocks from a directory, unless they are few or there are many others.
     private void shrink(int shift) {
         long[] @Nullable [] directory = directory(shift);
         if (chunks[shift] < few || 8 * emptyIn(directory) < 7 * chunks[shift]) {

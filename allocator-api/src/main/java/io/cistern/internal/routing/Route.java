@@ -10,9 +10,9 @@ import java.util.function.Consumer;
 import java.util.function.ToLongFunction;
 import org.jspecify.annotations.Nullable;
 
-/// One allocator on one device, with the budgets that its blocks are charged to. A block comes from a route and
-/// goes back to it. An allocator has one route for each device, and one more for each limit that a scope uses;
-/// the routes of a device share a meter.
+/// One allocator on one device, with the budgets that its blocks are charged to. A block is allocated and
+/// freed through the same route. An allocator has one route for each device, and one more for each limit
+/// that a scope uses; the routes of a device share a meter.
 public final class Route {
     // Made in advance: the Java heap or the stack may be full when they are needed.
     private static final ToLongFunction<Tally> LIVE = Tally::live;
@@ -25,7 +25,7 @@ public final class Route {
     final ThreadTable<ThreadCounters> threads;
     private final Consumer<Route> retire;
 
-    /// [Drained] after the route has drained: a route object stays until its index is given to another one, and
+    /// [Drained] after the route has drained: a route object is retained until its index is reused, and
     /// the allocator may be large.
     DeviceAllocator allocator;
 
@@ -35,14 +35,14 @@ public final class Route {
     @Nullable
     Budgets budgets;
 
-    /// Serves instead of this route, which is closed, under further budgets; null if none does.
+    /// Replaces this closed route, under further budgets; null if none does.
     private volatile @Nullable Route successor;
 
     /// Receives allocations: the allocator, or null while the route is closed, suspended or asleep.
     volatile @Nullable DeviceAllocator allocateTarget;
 
-    /// Receives frees: the allocator, or null while the route is suspended, so that each free asks [CaptureRoutes]. A
-    /// thread that frees on a captured stream comes after the begin of the capture.
+    /// Receives frees: the allocator, or null while the route is suspended, so that each free asks
+    /// [CaptureRoutes]. A free on a captured stream comes after the start of the capture.
     @Nullable
     DeviceAllocator freeTarget;
 
@@ -53,7 +53,7 @@ public final class Route {
     private boolean suspended;
 
     /// The bytes of freed blocks that stay counted and charged, for later blocks; null if frees give them back at
-    /// once, below 0 once nothing is retained any more.
+    /// once, below 0 once nothing more is retained.
     private volatile @Nullable AtomicLong retained;
 
     /// Whether the memory of the allocator is asleep.
@@ -112,17 +112,17 @@ public final class Route {
         return meter == other.meter;
     }
 
-    /// Names the route that serves instead of this one once this one is closed.
+    /// Sets the route that replaces this one once it is closed.
     public void succeededBy(Route next) {
         successor = next;
     }
 
-    /// Returns the route that serves instead of this closed one; null if none does.
+    /// Returns the route that replaces this closed one; null if none does.
     public @Nullable Route successor() {
         return successor;
     }
 
-    /// Returns the route that serves instead of this one, or this one.
+    /// Returns the last successor, or this route if it has none.
     public Route latest() {
         Route latest = this;
         for (Route next = successor; next != null; next = next.successor) {
@@ -182,7 +182,7 @@ public final class Route {
         return its != null && its.get() > 0;
     }
 
-    /// Retains bytes of a block that is being freed, or takes as many as are retained for a new one. Needs no Java
+    /// Retains bytes of a block that is being freed, or takes retained bytes for a new block. Needs no Java
     /// heap, since frees come here.
     ///
     /// @param change above 0 to retain, below 0 to take
@@ -222,7 +222,7 @@ public final class Route {
         }
     }
 
-    /// Lets the route that serves instead of this closed one retain the bytes of a freed block, if this one would.
+    /// Lets the successor of this closed route retain the bytes of a freed block, if this one would.
     /// The graphs still keep its memory, so the bytes may exceed a limit that began since.
     void passOn(long byteSize) {
         try {
@@ -235,7 +235,7 @@ public final class Route {
         }
     }
 
-    /// @return false if the route is closed. It does not close meanwhile, as during an allocation
+    /// @return false if the route is closed. It does not close during this call, as during an allocation
     private boolean adopts(long byteSize) {
         retainFreed();
         ThreadCounters counters = threads.enter();
@@ -367,7 +367,7 @@ public final class Route {
         }
     }
 
-    /// Returns the counts of this route and of those beside it; weakly consistent while other threads allocate,
+    /// Returns the counts of this route and its siblings; weakly consistent while other threads allocate,
     /// exact when idle.
     public RouteStatistics statistics() {
         TallySum sum = meter.sum();
@@ -419,7 +419,7 @@ public final class Route {
         budgets = others;
     }
 
-    /// Returns an ability of the allocator, if it has it.
+    /// Returns an extension of the allocator, if it has it.
     public <T> Optional<T> extension(Class<T> type) {
         return allocator.extension(type);
     }

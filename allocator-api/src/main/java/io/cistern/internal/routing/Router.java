@@ -19,15 +19,15 @@ import org.jspecify.annotations.Nullable;
 /// **Allocate**: take the bytes from the limits, if there are any → ask the route's allocator → check the
 /// address and record the owner → count in the calling thread's counters. A failure undoes the steps before it.
 ///
-/// **Free**: remove the owner record (once: the second free of an address finds none) → give the block to its
-/// maker → count. The record goes first, since the allocator may hand the address out again at once, on another
-/// thread.
+/// **Free**: remove the owner record (once: the second free of an address finds none) → give the block to
+/// its allocator → count. The record goes first, since the allocator may hand the address out again at
+/// once, on another thread.
 ///
 /// **Errors.** Any call may throw a StackOverflowError. So after a failed call the counts are made by writes to
 /// fields; where that is impossible, [StackRoom] checks the stack before anything changes.
 ///
 /// **Cost.** For a platform thread: no lock, no native call, no garbage, one compare-and-set (in free). A
-/// virtual thread enters shared counters to count, one compare-and-set more.
+/// virtual thread counts in shared counters, which takes one more compare-and-set.
 public final class Router implements OwnerTable.Freeing {
     /// [#allocate] returns this if the route is closed; no address has its low bits.
     public static final long REFUSED = -1;
@@ -37,7 +37,7 @@ public final class Router implements OwnerTable.Freeing {
     final ThreadTable<ThreadCounters> threads =
             ThreadCounters.table(counters -> counters.scopes = this.scopes.inherited());
 
-    /// The table of `threads`, one read nearer.
+    /// The table of `threads`, which saves one read.
     private final @Nullable ThreadCounters[] countersTable = threads.entries();
 
     private final ScopeStacks scopes = new ScopeStacks(threads);
@@ -264,7 +264,7 @@ public final class Router implements OwnerTable.Freeing {
     }
 
     /// Returns an exception that names the allocator, its live blocks, and the caller's bytes, in case the
-    /// allocator named rounded ones.
+    /// allocator reported rounded ones.
     private DeviceOutOfMemoryException outOfMemory(Route route, long byteSize, DeviceOutOfMemoryException told) {
         RouteStatistics statistics = route.statistics();
         long blocks = statistics.allocations() - statistics.frees();
@@ -300,9 +300,9 @@ public final class Router implements OwnerTable.Freeing {
 
     /// Frees the block of a record that was found.
     ///
-    /// The compare-and-set in `take` delays all reads after it. So this reads all that the rest needs before,
-    /// from an owner that may still change if the program frees twice. If it did change, the slow path reads
-    /// again.
+    /// The compare-and-set in `take` delays all reads after it. So this first reads everything that the
+    /// free needs, from an owner that may still change if the program frees twice. If it did change, the
+    /// slow path reads again.
     ///
     /// @return false if there is no live record
     @Override
@@ -396,7 +396,7 @@ public final class Router implements OwnerTable.Freeing {
         }
     }
 
-    /// Takes a record and frees its block, whoever has freed the address before and allocated it again.
+    /// Takes a record and frees its block, even if the address was freed and allocated again.
     ///
     /// @return false if the record is not in that state any more
     private boolean freed(long[] chunk, int at, long address, long stream, int state, BlockUses.@Nullable Waits waits) {
@@ -483,7 +483,7 @@ public final class Router implements OwnerTable.Freeing {
             return false;
         }
         BlockUses others = uses;
-        if (others == null) { // then nobody learns of the end of a stream
+        if (others == null) { // then no end of a stream is reported
             return captures.keeps(route, address, stream);
         }
         synchronized (others) { // so that the stream can't end meanwhile
@@ -611,7 +611,7 @@ public final class Router implements OwnerTable.Freeing {
         return route;
     }
 
-    /// Returns whether a live block begins at an address. A block that is freed, but kept for a graph, is not
+    /// Returns whether a live block begins at an address. A freed block that is kept for a graph is not
     /// live.
     public boolean isLive(long address) {
         return find(address) != null && !owners.isKept(address);

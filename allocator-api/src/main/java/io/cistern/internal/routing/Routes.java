@@ -13,17 +13,18 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/// Opens and closes routes. Each has an index, which stands in the owner records of its blocks.
+/// Opens and closes routes. Each has an index, which is stored in the owner records of its blocks.
 ///
-/// **Indices** are few. So after a rest, the index of a drained route is given to another one.
+/// **Indices** are few, so the index of a drained route is reused after a delay.
 ///
 /// **Closing** refuses new allocations and waits for calls under way. The frees of the live blocks end the
 /// route.
 ///
 /// **Threads.** Any. A route is opened or retired by one thread at a time.
 public final class Routes {
-    /// A freed index is reused after that many others were queued. A thread that frees a block twice may read the
-    /// block's record while the route drains; after the rest it can't meet the next route of that index.
+    /// A freed index is reused after this many others were queued. A thread that frees a block twice may
+    /// read the block's record while the route drains; after this delay it can't meet the next route of
+    /// that index.
     private static final int RESTING = 1024;
 
     private final ThreadTable<ThreadCounters> threads;
@@ -52,7 +53,7 @@ public final class Routes {
     /// Watches a threshold from now on; notifies at once if the sum is already above it.
     public void add(Threshold threshold) {
         meters(threshold.device).add(threshold);
-        threshold.settledBytes(); // so that threads tell of each fall from now on
+        threshold.settledBytes(); // so that threads report each fall from now on
         threshold.moved();
     }
 
@@ -101,7 +102,7 @@ public final class Routes {
         return meters(device).bytes(sumOfPeaks);
     }
 
-    /// Opens a route of an allocator that reports nothing of the memory that it holds.
+    /// Opens a route of an allocator that does not report the memory that it holds.
     public Route open(
             String name, int device, DeviceAllocator allocator, @Nullable Budgets budgets, Runnable whenDrained) {
         return open(
@@ -110,7 +111,7 @@ public final class Routes {
 
     /// Opens another route to the allocator of a route. Its blocks are charged to other budgets.
     ///
-    /// @param allocator that allocator, since a drained route does not know it any more
+    /// @param allocator that allocator, since a drained route no longer refers to it
     public synchronized Route openSibling(
             Route route, DeviceAllocator allocator, @Nullable Budgets budgets, Runnable whenDrained) {
         Route sibling = open(route.name, route.device, allocator, route.meter, budgets, whenDrained);
@@ -120,7 +121,8 @@ public final class Routes {
         return sibling;
     }
 
-    /// Opens the successor of a route, which is charged to a further budget. The caller closes the route then.
+    /// Opens the successor of a route, which is charged to a further budget. The caller then closes the
+    /// route.
     ///
     /// @param allocator the allocator of the route
     /// @param budgets all budgets of the successor
@@ -130,8 +132,8 @@ public final class Routes {
         return next;
     }
 
-    /// Counts the live blocks of an allocator in a budget that its route and those beside it are not charged to:
-    /// they are closed, or will be.
+    /// Counts the live blocks of an allocator in a budget that its route and the siblings are not charged
+    /// to: they are closed, or will be.
     public void count(Route route, Budget added) {
         forEachBeside(route, each -> {
             if (!isCharged(each, added)) {
@@ -221,7 +223,7 @@ public final class Routes {
         }
     }
 
-    /// Returns the number of routes that were open at once at most.
+    /// Returns the highest number of routes that were open at once.
     public synchronized int count() {
         return indices;
     }
@@ -234,7 +236,7 @@ public final class Routes {
     /// that visit of the whole owner table. A free that finds a mark counts down. 4. It waits until frees that
     /// took a record before the mark have ended: then as many blocks are counted alive as are marked, and only
     /// frees that count down are inside the allocator. The calling thread must not be [inside][#isInside] it,
-    /// nor come to be: see [#beginClosing].
+    /// nor enter it: see [#beginClosing].
     public void close(Route route) {
         route.refuse();
         awaitAllocations(route);
@@ -286,7 +288,7 @@ public final class Routes {
         return closingThreads.begin(closing) ? end : null;
     }
 
-    /// Refuses allocations through a route and all beside it, until [#wake], and waits for those under way.
+    /// Refuses allocations through a route and its siblings until [#wake], and waits for those under way.
     public void sleep(Route route) {
         List<Route> asleep = new ArrayList<>();
         forEachBeside(route, each -> {
@@ -296,7 +298,7 @@ public final class Routes {
         asleep.forEach(this::awaitAllocations); // without the lock, since an allocation under way may open a route
     }
 
-    /// Accepts allocations through a route and all beside it again.
+    /// Accepts allocations through a route and its siblings again.
     public void wake(Route route) {
         forEachBeside(route, Route::wake);
     }
@@ -325,7 +327,7 @@ public final class Routes {
         return true;
     }
 
-    /// Sets the peak of a route and of those beside it to the bytes requested now.
+    /// Sets the peak of a route and its siblings to the bytes requested now.
     public void resetPeak(Route route) {
         route.meter.resetPeak();
     }

@@ -16,7 +16,7 @@ public final class ScopeStack {
 
     private final @Nullable ScopeStack outer;
 
-    /// The limit of the choice, if any. It must stay reachable as long as the routes are used.
+    /// The limit of the choice, if any. It must stay reachable while the routes are used.
     private final @Nullable LimitHandle limit;
 
     private final Runnable whenEnded;
@@ -30,7 +30,7 @@ public final class ScopeStack {
     /// @param routes by device; null for devices to which the choice does not apply
     /// @param stream the only stream of the choice; empty for all
     /// @param whenEnded runs when the scope of the choice has ended
-    /// @param whenCarried runs when something else than scopes begins to use the routes
+    /// @param whenCarried runs when code other than scopes begins to use the routes
     public ScopeStack(
             @Nullable ScopeStack outer,
             @Nullable Route[] routes,

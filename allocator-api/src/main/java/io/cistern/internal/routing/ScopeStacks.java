@@ -8,9 +8,9 @@ import org.jspecify.annotations.Nullable;
 
 /// Holds the scope stack of each thread: the region that the thread is in.
 ///
-/// A platform thread has it in its counters, where an allocation reads it at no cost; a virtual thread has it
-/// in a thread-local. Threads that a structured task scope forks find the region of the task in a scoped value,
-/// at their first look-up.
+/// A platform thread keeps it in its counters, where an allocation reads it at no cost; a virtual thread
+/// keeps it in a thread-local. Threads that a structured task scope forks find the region of the task in a
+/// scoped value, at their first look-up.
 public final class ScopeStacks {
     static {
         // Loads the class: the compiler inlines no method whose signature names a class that is not loaded
@@ -29,7 +29,7 @@ public final class ScopeStacks {
 
     private final ScopedValue<ScopeStack> inherited = ScopedValue.newInstance();
 
-    /// Whether any virtual thread may be in a region. If not, none need look.
+    /// Whether any virtual thread may be in a region. If not, none needs to check.
     private volatile boolean virtualThreadsHaveRegions;
 
     private @Nullable Consumer<@Nullable ScopeStack> watch;
@@ -38,8 +38,8 @@ public final class ScopeStacks {
         this.threads = threads;
     }
 
-    /// Sets a watcher that is notified of every move into a region, or out of all (null). To be called before the
-    /// first move.
+    /// Sets a watcher that is notified of every move into a region, or out of all (null). Must be called
+    /// before the first move.
     public void watch(Consumer<@Nullable ScopeStack> whenMoved) {
         watch = whenMoved;
     }
@@ -49,7 +49,7 @@ public final class ScopeStacks {
         return current(threads.own());
     }
 
-    /// Returns it for a caller that has its [counters][Router#counters] already.
+    /// Returns the region for a caller that already has its [counters][Router#counters].
     public @Nullable ScopeStack current(@Nullable ThreadCounters counters) {
         return counters != null ? counters.scopes : ofVirtualThread();
     }

@@ -18,15 +18,16 @@ import org.jspecify.annotations.Nullable;
 /// free of shared writes. Below its **floor** the thread lowers the ceiling. **Most** is the highest value of
 /// `requested` since the thread last went beyond its ceiling or lowered it.
 ///
-/// **Threads.** One thread at a time counts; readers see each counter whole and in time. The ceiling changes by
-/// compare-and-set: any thread raises it; the thread that counts lowers it, or the [Meter], which first claims
-/// it. After the claim the meter lets a fence pass over every thread ([ProcessFence#everywhere]) and reads the
-/// requested bytes. So either the meter sees a concurrent allocation, or that allocation sees the claim.
+/// **Threads.** One thread at a time counts; readers see each counter untorn and without undue delay. The
+/// ceiling changes by compare-and-set: any thread raises it; the thread that counts lowers it, or the
+/// [Meter], which first claims it. After the claim the meter lets a fence pass over every thread
+/// ([ProcessFence#everywhere]) and reads the requested bytes. So either the meter sees a concurrent
+/// allocation, or that allocation sees the claim.
 ///
 /// **Errors.** Any call may throw a StackOverflowError. A method that throws one has not counted; its caller
 /// then counts by writes to the fields, which need no stack.
 final class Tally extends LinePadding {
-    /// Instead of a ceiling that the [Meter] has claimed: every allocation is beyond it.
+    /// Replaces a ceiling that the [Meter] has claimed: every allocation is beyond it.
     static final long CLAIMED = Long.MIN_VALUE / 2;
 
     private static final boolean FENCED_BY_OTHERS = ProcessFence.isSupported();
@@ -80,7 +81,7 @@ final class Tally extends LinePadding {
         this.lease = route.budgets != null ? new Lease(route) : null;
     }
 
-    /// Counts the begin of an allocation; [#allocated] or [#failed] counts its end.
+    /// Counts the start of an allocation; [#allocated] or [#failed] counts its end.
     ///
     /// The store comes before the reads that follow, above all that of the route's `allocateTarget`: a thread
     /// that closes the route sees the attempt, or the attempt sees that the route is closed. A full fence here

@@ -10,9 +10,9 @@ import org.jspecify.annotations.Nullable;
 
 /// One thread's tallies, one for each route, so that counting shares nothing between threads.
 ///
-/// **Threads.** The owner writes without atomic instructions and enters nothing. Virtual threads share a few.
-/// They [enter][#enterShared] one for some instructions, and never across a call into an allocator or the
-/// driver.
+/// **Threads.** The owner writes without atomic instructions and without entering. Virtual threads share a
+/// few. They [enter][#enterShared] one for some instructions, and never across a call into an allocator or
+/// the driver.
 public final class ThreadCounters extends ThreadState {
     private static final VarHandle TALLIES = handle(MethodHandles.lookup(), "tallies", Tally[].class);
     private static final VarHandle TALLY = MethodHandles.arrayElementVarHandle(Tally[].class);
@@ -109,7 +109,7 @@ public final class ThreadCounters extends ThreadState {
         }
     }
 
-    /// Enters, counts bytes as no longer requested that no block had, and leaves.
+    /// Enters, counts bytes that no block had as no longer requested, and leaves.
     void countReleased(Tally tally, long byteSize) {
         enterShared();
         tally.released(byteSize);
@@ -136,8 +136,9 @@ public final class ThreadCounters extends ThreadState {
 
     /// Returns the tally of a route.
     ///
-    /// Most calls are for the same route as the call before, so that tally is kept at hand. The way through the
-    /// index takes three dependent reads more, and a pair takes as long as its longest chain of them.
+    /// Most calls are for the same route as the call before, so that tally is kept at hand. The look-up by
+    /// index takes three more dependent reads, and the longest chain of them decides how long an allocation
+    /// and its free take.
     Tally of(Route route) {
         Tally tally = atHand;
         return tally != null && tally.route == route ? tally : look(route);
@@ -172,8 +173,8 @@ public final class ThreadCounters extends ThreadState {
         return tally;
     }
 
-    /// Drops the tally of a drained route, or each thread would keep the routes of closed pools; for any thread. The
-    /// owner may have it at hand until its next route.
+    /// Drops the tally of a drained route, so that threads do not keep the routes of closed pools; for any
+    /// thread. The owner may have it at hand until its next route.
     void forget(Route route) {
         Tally tally = find(route);
         if (tally != null) {

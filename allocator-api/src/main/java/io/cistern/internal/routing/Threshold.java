@@ -2,14 +2,15 @@ package io.cistern.internal.routing;
 
 import org.jspecify.annotations.Nullable;
 
-/// Watches the sum of some meters, and notifies its listener once each time when the sum rises above a number of bytes.
+/// Watches the sum of some meters, and notifies its listener once each time the sum rises above a number of
+/// bytes.
 ///
 /// **Idea.** `above` says whether the sum was above the threshold. A thread that moves a meter compares it with
 /// the present sum. If they disagree, which is rare, the thread takes the lock and sets `above` until it agrees
 /// with a sum that was read after the write. So either the last thread to move sees the final `above`, or
 /// another thread sees its move: `above` never stays out of date.
 ///
-/// If another thread's free undoes a crossing at the same moment, the crossing may be told or not.
+/// If another thread's free undoes a crossing at the same moment, the crossing may or may not be reported.
 ///
 /// **Threads.** Any; nothing here waits, except for the few instructions under the lock.
 public final class Threshold {
@@ -28,7 +29,7 @@ public final class Threshold {
 
     private volatile boolean above;
 
-    /// @param ofReserved whether reserved bytes count, else requested ones
+    /// @param ofReserved true to count reserved bytes, false to count requested bytes
     /// @param only a route of the only allocator that counts; null for all allocators of the device
     /// @param whenAbove runs at each crossing, under locks, so it must not wait
     public Threshold(int device, boolean ofReserved, long byteSize, @Nullable Route only, Runnable whenAbove) {
@@ -64,7 +65,7 @@ public final class Threshold {
     }
 
     /// Checks whether the threshold was crossed. It does not throw if the Java heap is full: the block is
-    /// counted already, and the next move tells the crossing.
+    /// counted already, and the next move reports the crossing.
     void moved() {
         try {
             if (mostBytes() > (above ? nearBytes : byteSize) != above) {
@@ -75,9 +76,10 @@ public final class Threshold {
         }
     }
 
-    /// Returns whether the sum is above the threshold, or so little below it that threads would have to ask their
-    /// meter at each allocation. Before it says so for the first time, threads give back what they may request
-    /// without asking. A crossing that was told that early is not told again by the bytes that were still missing.
+    /// Returns whether the sum is above the threshold, or so little below it that threads would have to ask
+    /// their meter at each allocation. Before it says so for the first time, threads give back what they
+    /// may request without asking. A crossing reported that early is not reported again when the missing
+    /// bytes are requested.
     private boolean isAbove() {
         return above ? mostBytes() > nearBytes : mostBytes() > byteSize && settledBytes() > nearBytes;
     }

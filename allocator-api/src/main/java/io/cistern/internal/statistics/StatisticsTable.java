@@ -6,8 +6,8 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/// Writes figures as a text for people: a table with a line for each figure that goes up and down, and below it
-/// the others that are not 0.
+/// Formats figures as readable text: a table with a line for each figure that rises and falls, and below it
+/// the other nonzero figures.
 public final class StatisticsTable {
     private static final List<String> METRICS = List.of("current", "peak", "allocated", "freed");
     private static final String BYTES = "bytes";

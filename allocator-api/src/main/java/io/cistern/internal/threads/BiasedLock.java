@@ -8,11 +8,11 @@ import java.util.function.Consumer;
 
 /// A lock that one thread, the owner, enters often, with plain stores, and that other threads claim rarely.
 ///
-/// **Steps.** The owner sets `active`, and enters if nobody has claimed the lock; else it does without the
-/// guarded state. A claimer sets `claimed`, lets a fence pass over every thread ([ProcessFence#everywhere]),
-/// and waits until the owner is not active. The fence ensures that either the owner sees the claim, or the
-/// claimer sees the owner active. The owner only has to keep the compiler from reordering its store and its
-/// load.
+/// **Steps.** The owner sets `active`, and enters if nobody has claimed the lock; otherwise it leaves the
+/// guarded state alone. A claimer sets `claimed`, lets a fence pass over every thread
+/// ([ProcessFence#everywhere]), and waits until the owner is not active. The fence ensures that either the
+/// owner sees the claim, or the claimer sees the owner active. The owner only has to keep the compiler from
+/// reordering its store and its load.
 ///
 /// Threads enter shared locks with one compare-and-set, and so all locks if the system has no such fence.
 ///
@@ -71,8 +71,8 @@ public abstract class BiasedLock extends LinePadding {
         }
     }
 
-    /// Waits for a moment, and if there were many, longer. A virtual thread that is inside may have stopped for another
-    /// one, which needs a carrier; those that only yield would be run first.
+    /// Spins, or sleeps after many spins: a virtual thread inside may have been unmounted and need a
+    /// carrier, and threads that only yield would run first.
     static void pause(int spins) {
         if (spins < SPINS) {
             Thread.onSpinWait();

@@ -5,9 +5,9 @@ import java.lang.invoke.VarHandle;
 
 /// An empty cache line in front of the fields of a class that only one thread writes.
 ///
-/// Objects of different threads may become neighbours on the heap, at the latest when the collector moves them.
-/// With the padding, an object before on the heap never shares a line with these fields. The int fills the gap
-/// after the header, where the JVM would put a field of the class.
+/// Objects of different threads may become neighbours on the heap, at the latest when the collector moves
+/// them. With the padding, a preceding object on the heap never shares a line with these fields. The int
+/// fills the gap after the header, where the JVM would put a field of the class.
 @SuppressWarnings("unused")
 public abstract class LinePadding {
     private int p0;

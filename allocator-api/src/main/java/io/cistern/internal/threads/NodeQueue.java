@@ -17,7 +17,7 @@ public final class NodeQueue<T> {
         private final T value;
         private @Nullable Node<T> next;
 
-        /// Makes a place for a value.
+        /// Makes a node for a value.
         public Node(T value) {
             this.value = value;
         }
@@ -38,12 +38,12 @@ public final class NodeQueue<T> {
         last = node;
     }
 
-    /// Returns the first node, which stays, or null.
+    /// Returns the first node without removing it, or null.
     public synchronized @Nullable Node<T> peek() {
         return first;
     }
 
-    /// Takes the first node out, or returns null.
+    /// Removes and returns the first node, or returns null.
     public synchronized @Nullable Node<T> poll() {
         Node<T> taken = first;
         if (taken != null) {

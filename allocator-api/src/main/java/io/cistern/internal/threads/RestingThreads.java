@@ -7,8 +7,8 @@ import java.util.function.Supplier;
 /// Notifies the program that one of its threads waits inside Cistern. The program may be waiting for that thread,
 /// for example for a lock that it holds.
 ///
-/// It serves the whole process: a thread that waits for memory of one device memory may hold what the pause of
-/// another one waits for.
+/// It serves the whole process: a thread that waits for memory of one device memory may hold a lock that a
+/// pause of another device memory waits for.
 ///
 /// **Threads.** Any.
 public final class RestingThreads {

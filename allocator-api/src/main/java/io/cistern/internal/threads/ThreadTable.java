@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Platform threads** own a state each. A thread finds it in an array by the low bits of its id, with one
 /// read and one comparison. Each state may stand in one of two entries, so that threads whose low bits agree
-/// mostly find theirs in the array. A thread that finds both entries taken goes through a thread-local. When a
+/// mostly find theirs in the array. A thread that finds both entries taken uses a thread-local. When a
 /// thread ends, its state waits unchanged for the next new thread. So there are never more states than threads
 /// that were alive at once.
 ///
@@ -113,8 +113,8 @@ public final class ThreadTable<S extends ThreadState> {
         return found != null ? found : ownElsewhere();
     }
 
-    /// Returns it for a thread that did not find it in the array. If an entry is free, the thread finds it
-    /// there from now on.
+    /// Returns the state of a thread that did not find it in the array. If an entry is free, the thread
+    /// finds it there from now on.
     public @Nullable S ownElsewhere() {
         Thread thread = Thread.currentThread();
         if (thread.isVirtual()) {

@@ -7,9 +7,9 @@ import org.jspecify.annotations.Nullable;
 
 /// Lets one thread at a time do something.
 ///
-/// It is not a lock. A thread waits for its turn as long as other turns end. If none has ended for a bounded time,
-/// the thread goes on without a turn, since the other thread may be in a plug-in or an observer that waits for
-/// this very thread.
+/// It is not a lock. A thread waits for its turn while other turns keep ending. If none has ended for a
+/// bounded time, the thread goes on without a turn, since the other thread may be in a plug-in or an
+/// observer that waits for this very thread.
 ///
 /// **Threads.** Any. The thread that began a turn ends it.
 public final class Turn {
