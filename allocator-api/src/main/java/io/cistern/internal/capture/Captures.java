@@ -187,7 +187,7 @@ public final class Captures implements CaptureRoutes {
         }
     }
 
-    /// Destroys a graph that nobody will launch, once no block of it is alive.
+    /// Destroys a graph that will not be launched, once it has no live block.
     public void giveUp(StreamCapture capture, long graph) {
         capture.memory.giveUp(capture, capture.destroying(graph));
     }
@@ -268,7 +268,7 @@ public final class Captures implements CaptureRoutes {
 
     /// Returns the memory of the graph that a stream is captured into, or null.
     ///
-    /// @throws UnusableStreamException if the stream is in a capture that nobody announced
+    /// @throws UnusableStreamException if the stream is in an unannounced capture
     /// @throws CudaException if the driver doesn't report it
     public @Nullable GraphBlocks memoryOf(int device, long stream) {
         StreamCapture capture = isOn(device) ? find(device, stream) : null;
@@ -397,7 +397,7 @@ public final class Captures implements CaptureRoutes {
 
     /// Returns the capture that a stream is in, or null.
     ///
-    /// @throws UnusableStreamException if it is in one that nobody announced
+    /// @throws UnusableStreamException if that capture was not announced
     /// @throws CudaException if the driver doesn't report it
     private @Nullable StreamCapture find(int device, long stream) {
         long id = StreamCapture.idOf(graphs, device, stream);
@@ -444,11 +444,11 @@ public final class Captures implements CaptureRoutes {
             } catch (CudaException refusal) {
                 if (refusal.result() != CudaResult.STREAM_CAPTURE_UNSUPPORTED) {
                     throw refusal;
-                } // a capture has begun meanwhile
+                } // a new capture has begun
             }
         }
         later.add(action);
-        if (newest == null) { // the last capture has ended meanwhile, and may have missed the action
+        if (newest == null) { // the last capture has just ended, and may have missed the action
             collect();
         }
     }
@@ -625,7 +625,7 @@ public final class Captures implements CaptureRoutes {
     }
 
     /// Waits for the launches of graphs that the program has closed, and then until the driver has reported
-    /// their end. It needs no Java heap, since nobody would call it again.
+    /// their end. It needs no Java heap, since it would not be called again.
     private void awaitClosedGraphs(int device) {
         if (!closedGraphs.anyUntold(device)) {
             return;
@@ -656,7 +656,7 @@ public final class Captures implements CaptureRoutes {
         collecting.lock(); // waits until another thread has released its memory
         try {
             failures.gather(() -> collect(failures::add));
-            failures.gather(() -> collect(failures::add)); // again, after refusals: nobody retries later
+            failures.gather(() -> collect(failures::add)); // again, after refusals, since nothing retries later
         } finally {
             collecting.unlock();
         }

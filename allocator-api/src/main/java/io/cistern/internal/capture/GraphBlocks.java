@@ -322,8 +322,8 @@ public final class GraphBlocks {
         return again;
     }
 
-    /// Destroys a graph that nobody will launch, once the private allocators have drained: if their blocks
-    /// are nodes of the graph, the driver may reuse the addresses after that.
+    /// Destroys a graph that will not be launched, once the private allocators have drained: if their
+    /// blocks are nodes of the graph, the driver may reuse the addresses after that.
     ///
     /// @param destroying destroys the graph
     void giveUp(StreamCapture capture, Runnable destroying) {
@@ -374,7 +374,7 @@ public final class GraphBlocks {
 
     /// Keeps a block that is being freed: one of another allocator, on a captured stream.
     ///
-    /// @return false if the graphs are gone, since the capture has ended meanwhile
+    /// @return false if the graphs are gone, since the capture has ended
     synchronized boolean keep(long address) {
         if (!gone) {
             enter(address);

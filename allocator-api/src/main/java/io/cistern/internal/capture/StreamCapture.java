@@ -57,8 +57,8 @@ public final class StreamCapture {
         };
     }
 
-    /// Ends the use of the memory: there is no graph, nobody will launch it, or it is gone. Only the first
-    /// call has an effect. Makes no driver call.
+    /// Ends the use of the memory: there is no graph, it will not be launched, or it is gone. Only the
+    /// first call has an effect. Makes no driver call.
     void release() {
         if (!released.getAndSet(true)) {
             memory.release();

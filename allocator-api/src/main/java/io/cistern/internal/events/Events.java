@@ -92,6 +92,6 @@ public final class Events {
                 new MemoryEvent.Trimmed(allocator, device, keepBytes, afterWork, returnedBytes, nanos);
     }
 
-    /// Loads this class and so makes the factories, which need Java heap, before anybody observes.
+    /// Loads this class, and so makes the factories, which need Java heap, before there are observers.
     static void prepare() {}
 }

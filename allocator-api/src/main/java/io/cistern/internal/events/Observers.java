@@ -70,12 +70,12 @@ public final class Observers {
 
     private volatile boolean hasLogged;
 
-    /// Returns whether anybody observes.
+    /// Returns whether there are observers.
     public boolean any() {
         return any;
     }
 
-    /// Returns whether anybody observes blocks that are allocated and freed.
+    /// Returns whether there are observers of allocated and freed blocks.
     public boolean anyOfBlocks() {
         return anyOfBlocks;
     }
@@ -139,7 +139,7 @@ public final class Observers {
         tell(factory, about, -1, 0, 0, 0, 0);
     }
 
-    /// Queues an event for later delivery, if anybody observes. Can be called under any lock.
+    /// Queues an event for later delivery, if there are observers. Can be called under any lock.
     @SuppressWarnings("CatchingUnchecked") // as above
     public <T> void post(Events.Factory<T> factory, T about, int device, long first, long second, long third) {
         if (!any()) {

@@ -21,7 +21,7 @@ import java.util.function.Consumer;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
-/// Reports the live blocks of one device memory, at the moments that its [LeakLevel] names. Nothing here
+/// Reports the live blocks of one device memory, at the times that its [LeakLevel] names. Nothing here
 /// throws.
 public final class Leaks implements AutoCloseable {
     /// The instances that report at the end of the process; guarded by itself.

@@ -5,8 +5,8 @@ import java.util.Deque;
 import java.util.List;
 
 /// Steps that close something, each taken even if others failed. If a capture forbids one, the run throws
-/// the driver's refusal, and the next run resumes with that step. A run needs no Java heap, since nobody
-/// takes the steps again.
+/// the driver's refusal, and the next run resumes with that step. A run needs no Java heap, since failed
+/// steps are not retried.
 public final class ClosingSteps implements Runnable {
     private final Failures failures = new Failures();
     private final Deque<Runnable> left;

@@ -7,7 +7,7 @@ import io.cistern.cuda.Streams;
 import io.cistern.internal.names.Failures;
 import java.util.Arrays;
 
-/// Provides streams that only wait for events of the program: a free on such a stream is a free after the
+/// Provides streams that only wait for events of the program: a free on such a stream is ordered after the
 /// event. So every allocator can free after an event. The program may destroy the event or record it again
 /// at once, since the stream waits for the record that the event had when the wait was made.
 ///

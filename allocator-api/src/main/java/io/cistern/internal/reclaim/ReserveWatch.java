@@ -10,8 +10,8 @@ import java.util.List;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
-/// Keeps the reserves of devices free. Only the driver knows the memory of libraries, so a thread polls it
-/// while there is a reserve, and releases idle memory as soon as a reserve is not whole.
+/// Keeps the reserves of devices free. Only the driver knows how much memory libraries hold, so a thread
+/// polls it while there is a reserve, and releases idle memory as soon as a reserve is not whole.
 ///
 /// **Threads.** Any.
 public final class ReserveWatch implements AutoCloseable {

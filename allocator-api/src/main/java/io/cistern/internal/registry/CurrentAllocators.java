@@ -286,7 +286,7 @@ public final class CurrentAllocators {
         }
         OpenAllocator opened = registry.open(spec, null);
         present = find(spec);
-        if (present != null) { // the plug-in has made its own spec current meanwhile
+        if (present != null) { // the plug-in itself has made its spec current
             opened.close();
             return present;
         }

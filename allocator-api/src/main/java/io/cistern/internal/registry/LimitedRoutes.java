@@ -30,7 +30,7 @@ final class LimitedRoutes {
     /// The most retired routes to check for one new limit. If most have live blocks, new routes are opened.
     private static final int MAX_TRIES = 8;
 
-    /// The most unused limits that keep their routes, since they are likely to be used again.
+    /// The number of unused limits that keep their routes, since they are likely to be used again.
     private static final int MAX_IDLE = 64;
 
     private final Routes routing;

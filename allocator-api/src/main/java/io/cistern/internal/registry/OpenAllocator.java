@@ -494,7 +494,7 @@ public final class OpenAllocator {
 
     /// Obtains memory from the driver and keeps it idle, if the allocator keeps any.
     ///
-    /// @throws IllegalStateException if it is closed. While this runs, its memory does not go back
+    /// @throws IllegalStateException if it is closed. Its memory is not released during this call
     public void reserve(long byteSize, int device, long stream) {
         route(device);
         beginBuiltOn();

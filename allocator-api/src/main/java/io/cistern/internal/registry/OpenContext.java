@@ -123,8 +123,8 @@ public final class OpenContext implements AllocatorContext {
         return new MemoryReclaim.Choice(steps, true);
     }
 
-    /// Returns the choice for an adaptor's upstream, since the adaptor may decide within the call, and for an
-    /// allocator that serves graphs, which nobody asks again.
+    /// Returns the choice for an adaptor's upstream, since the adaptor may decide within the call, and for
+    /// an allocator that serves graphs, which is not asked again.
     private static MemoryReclaim.Choice whole(Registry registry) {
         return new MemoryReclaim.Choice(registry.reclaimSteps());
     }

@@ -158,8 +158,8 @@ public final class Registry {
         return add(new AllocatorSpec(name, Map.of(), name), guarded, nothingTold, limit, false, () -> {});
     }
 
-    /// Opens an adaptor around an open allocator, which stays open itself. Its memory goes back once both are
-    /// closed.
+    /// Opens an adaptor around an open allocator, which stays open itself. Its memory is released once both
+    /// are closed.
     ///
     /// @param name a name for statistics and messages
     /// @param limit a limit on the adaptor's blocks; if null, that of the upstream holds
@@ -302,7 +302,7 @@ public final class Registry {
         int changes = changesOfBudgets.get();
         DeviceAllocator recorded = leaks.sites().around(backend);
         Runnable closing = new ClosingSteps(
-                whenDrained, // first: until it is done, the allocator must hear of ends of streams
+                whenDrained, // first: until then, the allocator must be notified when streams end
                 () -> allocators.remove(opened[0]),
                 () -> surroundings.drained().accept(opened[0]));
         opened[0] = new OpenAllocator(spec, recorded, this, reserved, limit, servesGraphs, closing);
@@ -313,7 +313,7 @@ public final class Registry {
             opened[0].closeAfter(failure);
             throw failure;
         }
-        if (closed) { // closed meanwhile, perhaps before the new allocator was in the list
+        if (closed) { // closed concurrently, perhaps before the new allocator was in the list
             opened[0].close();
             requireOpen();
         }

@@ -35,8 +35,8 @@ final class AddressCheck {
         }
     }
 
-    /// Returns the exception for an address that can't be a block's. The block goes back, unless that would
-    /// free another one of the same allocator.
+    /// Returns the exception for an address that can't be a block's. The block is returned, unless that
+    /// would free another block of the same allocator.
     ///
     /// @param holder the route of the live block that begins there, or null
     static AllocatorContractException illegal(

@@ -55,7 +55,7 @@ public final class AllocatorCalls {
 
     /// Trims an allocator. Negative bytes given back count as none. If it can't report reasons, the result has none.
     ///
-    /// @param name its name for people
+    /// @param name its name for messages
     /// @param synchronizing waits for the work of a device
     public static TrimResult trim(
             DeviceAllocator allocator,

@@ -19,10 +19,10 @@ import org.jspecify.annotations.Nullable;
 /// **Idea.** Every allocator orders reuse after the stream of the free. So the free makes that stream wait for
 /// the present ends of the other streams, and the allocator need not know about them.
 ///
-/// **Steps.** 1. A use is offered to the allocator ([StreamUses]). 2. If the allocator does not take it, the
-/// use is noted here and the owner record is marked. 3. The free of a marked record comes here before it goes
-/// to the allocator; the frees of all other blocks are unaffected. 4. When a stream ends, one fence is
-/// recorded on it for all its blocks, and their frees wait for that fence.
+/// **Steps.** 1. A use is offered to the allocator ([StreamUses]). 2. If the allocator does not take it,
+/// the use is noted here and the owner record is marked. 3. The free of a marked record comes here before
+/// it reaches the allocator; the frees of all other blocks are unaffected. 4. When a stream ends, one fence
+/// is recorded on it for all its blocks, and their frees wait for that fence.
 ///
 /// **Invariant**: the blocks of a stream = the blocks noted here with it; a fence is open exactly while its
 /// stream has ended and has blocks.
@@ -109,12 +109,13 @@ public final class BlockUses {
         }
     }
 
-    /// The uses of a block that is being freed, and the waits that were made for them before its record goes.
+    /// The uses of a block that is being freed, and the waits that were made for them before its record is
+    /// removed.
     static final class Waits {
         private final Long address;
         private final StreamUse[] uses;
 
-        /// One of the streams that is captured; nobody waits for the others then. [#NONE] if none is.
+        /// One of the streams that is captured; then the others are not waited for. [#NONE] if none is.
         final long captured;
 
         /// Whether the stream of the free waits for all of them.
@@ -148,8 +149,8 @@ public final class BlockUses {
     /// full Java heap leaves the block as it was. It throws nothing else: if the driver refuses to order
     /// streams, or the stream of the free has ended, the host waits.
     ///
-    /// A captured stream waits for no other stream, and no other waits for it: the block goes back with the
-    /// graph, after all work of the context.
+    /// A captured stream waits for no other stream, and no other waits for it: the block is returned with
+    /// the graph, after all work of the context.
     synchronized Waits await(@Nullable CaptureRoutes captures, long address, int device, long stream) {
         Long key = address;
         StreamUse[] uses = usesOfBlocks.getOrDefault(key, Set.of()).toArray(StreamUse[]::new);

@@ -175,7 +175,7 @@ public final class Budget {
         leased.addAndGet(-byteSize);
     }
 
-    /// Returns the bytes that nobody has leased.
+    /// Returns the bytes that are not leased.
     long room() {
         return limitBytes - leased.get() - formerBytes();
     }

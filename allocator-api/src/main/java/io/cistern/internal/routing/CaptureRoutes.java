@@ -48,8 +48,8 @@ public interface CaptureRoutes {
     /// @throws io.cistern.errors.UnusableStreamException as [#keeps]
     CapturedFree freeCaptured(Route route, long address, long stream);
 
-    /// Keeps a block that is being freed until it can go back after all work of the context: with the graph of
-    /// a capture on its device, or until no capture is under way.
+    /// Keeps a block that is being freed until it can be returned after all work of the context: with the
+    /// graph of a capture on its device, or until no capture is under way.
     void keep(Route route, long address);
 
     /// Returns the name of what keeps a block; null if nothing does.

@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
 /// Detects threads that would wait for each other while they close allocators. A thread that closes an
 /// allocator waits for the threads in calls of that allocator. One of these may itself close another allocator,
 /// and so on; if one of them waits for a call that the first thread is in, all would wait for ever. A thread
-/// that would close such a ring gets an exception instead.
+/// that would close such a ring throws an exception instead.
 ///
 /// **The calls that a thread is in.** The counters of a platform thread show its allocations. A free leaves no
 /// trace before it has ended, and an allocation on a virtual thread leaves none that names the thread, since a

@@ -16,7 +16,7 @@ import java.lang.invoke.VarHandle;
 /// no calls and only writes fields. Bytes that should have gone back to the budgets are owed to them, until
 /// the lease is recalled.
 ///
-/// **Invariants**: 0 ≤ credit ≤ maxCredit; claimed and nobody active → credit = 0, unless a recall failed.
+/// **Invariants**: 0 ≤ credit ≤ maxCredit; claimed and not active → credit = 0, unless a recall failed.
 ///
 /// **Threads.** The thread, or the holder of the exclusive lock of [Budgets]. The owner opens the lease and
 /// takes bytes for it under the shared lock, so never while leases are being recalled.

@@ -28,7 +28,7 @@ import java.util.concurrent.atomic.AtomicLong;
 /// it.
 final class Meter {
     /// The bytes that a thread leases beyond its need if there is plenty. A thread that allocates blocks up to
-    /// 1 MiB then rarely comes back for more.
+    /// 1 MiB then rarely needs to lease more.
     static final long CHUNK = 2L << 20;
 
     /// Twice the chunk, so that a thread that frees and allocates in turn neither leases nor gives back each
@@ -159,8 +159,8 @@ final class Meter {
     }
 
     /// Returns how far a thread may fall below its ceiling before it lowers it. A thread that is alone
-    /// keeps the bytes of a block of any size that it frees, since nobody else could want them, unless a
-    /// threshold must notice the fall.
+    /// keeps the bytes of a block of any size that it frees, since no other thread could want them, unless
+    /// a threshold must notice the fall.
     private long credit(long chunk, long byteSize) {
         long most = shareShift <= 1 && thresholds.length == 0 ? Long.MAX_VALUE : MAX_CREDIT;
         return Math.min(most, 2 * chunk + byteSize);

@@ -35,9 +35,10 @@ import org.jspecify.annotations.Nullable;
 /// *used* ([BlockUses]), *of a graph* and *kept* ([CaptureRoutes]). The program has freed a kept block, so
 /// it can't free it again.
 ///
-/// **Threads.** Any. The thread that inserts owns the address, since the allocator gave it to nobody else. The
-/// thread that removes owns the record from the compare-and-set until it clears the record. Chunks are added
-/// under a lock and found by plain reads. If a reader misses a chunk by a race, it looks again under the lock.
+/// **Threads.** Any. The thread that inserts owns the address, since the allocator gave it to no other
+/// thread. The thread that removes owns the record from the compare-and-set until it clears the record.
+/// Chunks are added under a lock and found by plain reads. If a reader misses a chunk by a race, it looks
+/// again under the lock.
 ///
 /// Threads with neighbouring blocks hardly write to the same cache line. A line holds four records: in the fine
 /// table those of 1 KiB of addresses, in which no two blocks of that size begin.
@@ -45,8 +46,8 @@ import org.jspecify.annotations.Nullable;
 /// **Cost.** Between the compare-and-sets of two frees lies a chain of dependent reads. To keep it short, the
 /// directory leads to a chunk in one read.
 ///
-/// **A chunk leaves** while other threads insert without a lock: 1. its number is negated, so nobody finds
-/// it; 2. [ProcessFence#everywhere]; 3. if it has a block now, it gets its number back. A thread that
+/// **A chunk leaves** while other threads insert without a lock: 1. its number is negated, so no thread
+/// finds it; 2. [ProcessFence#everywhere]; 3. if it has a block now, its number is restored. A thread that
 /// inserts reads the number again after it wrote the key: either it sees that the chunk is leaving, and
 /// waits for the lock to see the outcome, or step 3 sees its key.
 public final class OwnerTable {
@@ -103,7 +104,8 @@ public final class OwnerTable {
     /// Added to live or draining once the program has freed the block and a graph keeps it.
     static final int KEPT = 32;
 
-    /// Added to live while [#drain] reads the owner, which may have changed before: nobody else takes such a record.
+    /// Added to live while [#drain] reads the owner, which may have changed before: no other thread takes
+    /// such a record.
     private static final int HELD = 8;
 
     private static final int MARKS = USED | HELD | OF_GRAPH | KEPT;
@@ -233,7 +235,7 @@ public final class OwnerTable {
         return false;
     }
 
-    /// Returns the owner in a record that nobody has taken yet. It is not certain before [#take] returns the
+    /// Returns the owner in a record that is not taken yet. It is not certain before [#take] returns the
     /// same owner.
     static long ownerIn(long[] chunk, int at) {
         return chunk[at + 1];
@@ -508,7 +510,7 @@ public final class OwnerTable {
         if (isFull(shift)) {
             shrink(shift);
         }
-        if (isFull(shift)) { // the chunks are few, most have blocks, or have got some meanwhile
+        if (isFull(shift)) { // the chunks are few, or most of them have blocks by now
             setDirectory(shift, grown(directory(shift)));
         }
         chunks[shift]++;

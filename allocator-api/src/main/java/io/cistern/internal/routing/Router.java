@@ -14,14 +14,14 @@ import io.cistern.spi.DeviceAllocator;
 import io.cistern.spi.MemoryReclaim;
 import org.jspecify.annotations.Nullable;
 
-/// The routing kernel: every allocation and every free, for every allocator, goes through it.
+/// The routing kernel, which handles every allocation and free of every allocator.
 ///
 /// **Allocate**: take the bytes from the limits, if there are any → ask the route's allocator → check the
 /// address and record the owner → count in the calling thread's counters. A failure undoes the steps before it.
 ///
 /// **Free**: remove the owner record (once: the second free of an address finds none) → give the block to
-/// its allocator → count. The record goes first, since the allocator may hand the address out again at
-/// once, on another thread.
+/// its allocator → count. The record is removed first, since the allocator may reuse the address at once,
+/// on another thread.
 ///
 /// **Errors.** Any call may throw a StackOverflowError. So after a failed call the counts are made by writes to
 /// fields; where that is impossible, [StackRoom] checks the stack before anything changes.
@@ -248,8 +248,8 @@ public final class Router implements OwnerTable.Freeing {
         return idle;
     }
 
-    /// Returns or throws the exception that the caller gets for a failure of the allocator. The cast lets it
-    /// throw checked exceptions too.
+    /// Returns or throws the exception that reports a failure of the allocator to the caller. The cast lets
+    /// it throw checked exceptions too.
     private <T extends Throwable> RuntimeException explained(Route route, long byteSize, Throwable failure) throws T {
         if (failure instanceof DeviceOutOfMemoryException told) {
             return told.isByLimit() && told.getCause() == null ? told : outOfMemory(route, byteSize, told);

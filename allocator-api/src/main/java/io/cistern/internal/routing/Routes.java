@@ -187,7 +187,7 @@ public final class Routes {
         return indices;
     }
 
-    /// Makes room in advance, so that no route needs Java heap in order to retire.
+    /// Makes room in advance, so that no route needs Java heap to retire.
     private int[] idleWithRoomFor(int all) {
         int[] more = new int[all];
         for (int i = 0; i < idleCount; i++) {
@@ -311,8 +311,8 @@ public final class Routes {
         });
     }
 
-    /// Charges later blocks of a route to other budgets, if it has no live blocks and retains no bytes. No new
-    /// allocation may begin meanwhile.
+    /// Charges later blocks of a route to other budgets, if it has no live blocks and retains no bytes. No
+    /// allocation may begin during this call.
     ///
     /// @return false if it has live blocks, or bytes that stay charged to the present budgets
     public boolean recharge(Route route, Budgets budgets) {

@@ -144,8 +144,9 @@ public final class ThreadCounters extends ThreadState {
         return tally != null && tally.route == route ? tally : look(route);
     }
 
-    /// Looks the tally up by index. It replaces the tally at hand only now and then: otherwise a thread that
-    /// changes its route with each call would pay for a store of a reference, which costs a fence in G1.
+    /// Looks the tally up by index. It replaces the tally at hand only occasionally: otherwise a thread
+    /// that changes its route with each call would pay for a store of a reference, which costs a fence in
+    /// G1.
     private Tally look(Route route) {
         @Nullable Tally[] present = tallies;
         int index = route.index;
@@ -174,7 +175,7 @@ public final class ThreadCounters extends ThreadState {
     }
 
     /// Drops the tally of a drained route, so that threads do not keep the routes of closed pools; for any
-    /// thread. The owner may have it at hand until its next route.
+    /// thread. The owner may keep it as `atHand` until its next route.
     void forget(Route route) {
         Tally tally = find(route);
         if (tally != null) {

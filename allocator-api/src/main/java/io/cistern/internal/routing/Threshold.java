@@ -18,7 +18,7 @@ public final class Threshold {
     private final boolean ofReserved;
     private final long byteSize;
 
-    /// Sums above this count as above the threshold once one was above it.
+    /// Sums above this count as above the threshold, once a sum has exceeded the threshold.
     private final long nearBytes;
 
     private final @Nullable Route only;

@@ -95,7 +95,7 @@ public abstract class BiasedLock extends LinePadding {
         return claimed != 0;
     }
 
-    /// Waits until nobody else is inside.
+    /// Waits until no other thread is inside.
     public final void awaitClaim() {
         if (fenced) {
             awaitOwner();
@@ -124,7 +124,7 @@ public abstract class BiasedLock extends LinePadding {
         }
     }
 
-    /// Lets the owner enter again, even if nobody waited for the claim.
+    /// Lets the owner enter again, even if no thread waited for the claim.
     protected final void endClaim() {
         CLAIMED.setRelease(this, 0);
     }

@@ -42,7 +42,7 @@ public final class Turn {
         }
     }
 
-    /// Waits again only if another turn has ended meanwhile.
+    /// Waits again only if another turn has ended since.
     private boolean awaitTurn(long nanos) throws InterruptedException {
         long seen;
         do {
