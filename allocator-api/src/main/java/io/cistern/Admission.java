@@ -18,7 +18,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class Admission implements AutoCloseable {
-    /// Says how a request is decided once the limits allow it.
+    /// Specifies how a request is decided once the limits allow it.
     public enum Basis {
         /// By the estimates of callers. The bytes must fit into the device's memory, less its reserve, the
         /// bytes that all allocators have reserved, and the bytes already admitted. The memory of other

@@ -19,11 +19,11 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
-/// Admits memory that other code takes: as blocks of an allocator that provides no memory and exists only so
-/// that they are counted. So limits, statistics, leaks, events and reports include them, and the reclaim steps
-/// are tried for them.
+/// Admits memory that other code allocates. Each admission is a block of an allocator that provides no
+/// memory, so limits, statistics, leaks, events and reports include it, and the reclaim steps are tried for
+/// it.
 ///
-/// **Order.** For each device the requests are decided one after the other, in the order in which they came.
+/// **Order.** The requests for a device are decided one at a time, in order of arrival.
 ///
 /// **Threads.** Any.
 final class Admissions implements DeviceAllocator {
@@ -37,7 +37,7 @@ final class Admissions implements DeviceAllocator {
     private static final long PAUSE_NANOS = 500_000;
     private static final long LONGEST_PAUSE_NANOS = 20_000_000;
 
-    /// While a request waits and does not seem to fit, it repeats all reclaim steps only this often.
+    /// The interval at which a waiting request that does not seem to fit repeats all reclaim steps.
     private static final long SEARCH_NANOS = 250_000_000;
 
     private final DeviceMemory memory;
@@ -49,7 +49,8 @@ final class Admissions implements DeviceAllocator {
 
     /// The admissions on one device.
     private static final class OfDevice {
-        /// Held by the request that is being decided. Fair, so the others follow in their order.
+        /// Held by the request that is being decided. Fair, so that requests are decided in order of
+        /// arrival.
         final ReentrantLock turn = new ReentrantLock(true);
 
         final AtomicLong admitted = new AtomicLong();
@@ -79,7 +80,7 @@ final class Admissions implements DeviceAllocator {
 
     /// Waits until the bytes are admitted.
     ///
-    /// @param longest null to wait as long as it takes
+    /// @param longest the longest wait; null to wait indefinitely
     /// @throws DeviceOutOfMemoryException if they can never be admitted, or not in time, or the thread is
     ///     interrupted
     Admission admit(int device, long byteSize, @Nullable Duration longest, Admission.Basis basis) {
@@ -167,7 +168,7 @@ final class Admissions implements DeviceAllocator {
         return new DeviceOutOfMemoryException(byteSize, device, "not admitted: the thread was interrupted");
     }
 
-    /// Admits the bytes, after idle memory was given back if need be. No pool lends for them.
+    /// Admits the bytes, after reclaiming idle memory if necessary. Pools do not lend for admissions.
     private long search(OpenAllocator opened, Route route, long byteSize) {
         long[] admitted = new long[1];
         long begun = memory.observed.begin();
@@ -229,7 +230,7 @@ final class Admissions implements DeviceAllocator {
                 : total(device) - reserve - reserved(device);
     }
 
-    /// Returns what all allocators have reserved, with what is admitted.
+    /// Returns the bytes that all allocators have reserved, including the admitted bytes.
     private long reserved(int device) {
         return memory.registry.all().stream()
                 .mapToLong(each -> reserved(each, device))

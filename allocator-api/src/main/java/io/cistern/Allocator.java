@@ -171,7 +171,7 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
 
     /// Begins a use by a scope.
     ///
-    /// @throws IllegalStateException if it is a pool that is closed
+    /// @throws IllegalStateException if this allocator is a closed pool
     void beginUse() {}
 
     void endUse() {}
@@ -309,7 +309,7 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
         if (!opened.isDrained()) {
             figures.putAll(opened.ownFigures(own -> own.statistics(device), Map.of()));
             long current = figures.getOrDefault("requested_bytes.all.current", 0L);
-            // An allocator may know its peak less exactly, as the sum of several peaks.
+            // An allocator's own peak may be less exact: the sum of several peaks.
             figures.merge("requested_bytes.all.peak", Math.max(statistics.requestedPeakBytes(), current), Math::min);
         }
         return figures;
@@ -365,8 +365,8 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
     }
 
     /// Closes the allocator: it rejects further allocations, and waits for those in flight in other
-    /// threads. Its memory goes back to the driver when the last live block has been freed and nothing else
-    /// uses the memory: see [#isDrained]. If nothing uses the memory now, it goes back during this call.
+    /// threads. Its memory returns to the driver when the last live block has been freed and nothing else
+    /// uses the memory: see [#isDrained]. If nothing uses the memory now, it returns during this call.
     /// Closing twice does nothing.
     ///
     /// @throws IllegalStateException if the calling thread is in the middle of an allocation or a free of
@@ -393,14 +393,14 @@ public sealed class Allocator implements AutoCloseable permits MemoryPool {
         return memory.leaks.blocks(opened::leads);
     }
 
-    /// Returns whether the allocator was closed. A closed allocator allocates nothing more.
+    /// Returns whether the allocator has been closed. A closed allocator refuses allocations.
     public boolean isClosed() {
         return opened.isClosed();
     }
 
-    /// Returns whether the allocator was closed and nothing uses its memory any more: no live block, no
-    /// graph, and no allocator that is built on it. Its memory is then back with the driver or, if a stream
-    /// is being captured, goes back after the capture.
+    /// Returns whether the allocator has been closed and nothing uses its memory any more: no live block,
+    /// no graph, and no allocator that is built on it. Its memory has then returned to the driver or, if a
+    /// stream is being captured, returns after the capture.
     public boolean isDrained() {
         return opened.isDrained();
     }

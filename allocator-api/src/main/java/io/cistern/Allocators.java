@@ -47,7 +47,7 @@ public final class Allocators {
         return DeviceMemory.system().allocate(byteSize, device, stream);
     }
 
-    /// Frees a block. It goes back to the allocator that made it: see [DeviceMemory#free].
+    /// Frees a block, by returning it to the allocator that made it: see [DeviceMemory#free].
     ///
     /// @param address an address that an allocation returned; 0 does nothing
     /// @param stream the stream of the block's last use

@@ -13,7 +13,8 @@ import org.jspecify.annotations.Nullable;
 final class Attachments {
     private record Attached(Class<?> type, Object object) {}
 
-    /// Newest first. Written under its lock, read without it, since copies and pinned memory look here.
+    /// Newest first. Written under its lock, read without it, since copies and pinned memory look objects
+    /// up here.
     private final CopyOnWriteArrayList<Attached> attached = new CopyOnWriteArrayList<>();
 
     /// Guarded by the lock of the list.
@@ -59,7 +60,7 @@ final class Attachments {
         return Optional.empty();
     }
 
-    /// Closes all objects and keeps them, since later frees still go to them.
+    /// Closes all objects and keeps them, since later frees still use them.
     void close(Failures failures) {
         synchronized (attached) {
             closed = true;

@@ -8,7 +8,7 @@ import io.cistern.cuda.Events;
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class CudaEvent extends DriverHandle implements AutoCloseable {
-    /// Instead of a stream: the event was not recorded by this object.
+    /// Used instead of a stream if this object has not recorded the event.
     static final long UNKNOWN = -1;
 
     private volatile long marked = UNKNOWN;
@@ -50,7 +50,7 @@ public final class CudaEvent extends DriverHandle implements AutoCloseable {
         return this;
     }
 
-    /// Returns the stream of the last mark, or [#UNKNOWN].
+    /// Returns the stream on which this object last recorded the event, or [#UNKNOWN].
     long marked() {
         return marked;
     }
@@ -64,8 +64,8 @@ public final class CudaEvent extends DriverHandle implements AutoCloseable {
         return events().hasPassed(device, handle());
     }
 
-    /// Waits until all work before the last recorded point is done; a virtual thread unmounts from its
-    /// carrier meanwhile.
+    /// Waits until all work before the last recorded point is done; a waiting virtual thread unmounts from
+    /// its carrier.
     ///
     /// @throws IllegalStateException if this event is closed
     /// @throws CudaException if work on the device failed

@@ -44,7 +44,7 @@ public final class CudaStream extends DriverHandle implements AutoCloseable {
 
     /// Creates a non-blocking stream with a priority. It does not wait for the legacy default stream.
     ///
-    /// @param priority the priority; streams with lower numbers go first, and 0 is the default. Values
+    /// @param priority the priority; lower numbers mean higher priority, and 0 is the default. Values
     ///     outside the device's range are clamped
     /// @throws CudaException if the driver refuses
     public static CudaStream open(DeviceMemory memory, int device, int priority) {
@@ -70,8 +70,8 @@ public final class CudaStream extends DriverHandle implements AutoCloseable {
         return memory;
     }
 
-    /// Waits until all work enqueued on the stream is done; a virtual thread unmounts from its carrier
-    /// meanwhile.
+    /// Waits until all work enqueued on the stream is done; a waiting virtual thread unmounts from its
+    /// carrier.
     ///
     /// @throws IllegalStateException if this stream is closed
     /// @throws CudaException if work on the device failed
@@ -146,8 +146,8 @@ public final class CudaStream extends DriverHandle implements AutoCloseable {
         }
     }
 
-    /// Announces the end, unless that was done. If the Java heap or the stack is full, some allocators may not know
-    /// of it, so the stream stays, and the next call announces its end again.
+    /// Announces the end, unless that was done. If the Java heap or the stack is full, some allocators may
+    /// miss the announcement. The stream is then kept, and the next call announces its end again.
     private void announce() {
         if (end()) {
             try {

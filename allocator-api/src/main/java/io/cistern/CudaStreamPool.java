@@ -46,7 +46,7 @@ public final class CudaStreamPool implements AutoCloseable {
         return new CudaStreamPool(memory, device, priority, count);
     }
 
-    /// Returns the next stream, which other callers get, too. The caller must not close it.
+    /// Returns the next stream, which other callers share. The caller must not close it.
     ///
     /// @throws IllegalStateException if the pool is closed
     /// @throws CudaException if the driver refuses to create a stream

@@ -18,8 +18,8 @@ import org.jspecify.annotations.Nullable;
 /// ```
 ///
 /// **Reserve.** Kernels, their local memory, and libraries such as cuBLAS and cuDNN take device memory
-/// without asking any allocator. A reserve leaves some memory free for them. If an allocation would take
-/// the driver's free bytes below the reserve, allocators give back idle memory; if that is not enough, the
+/// directly from the driver. A reserve leaves some memory free for them. If an allocation would take the
+/// driver's free bytes below the reserve, allocators give back idle memory; if that is not enough, the
 /// allocation is refused. While there is a reserve, a thread of Cistern regularly checks the free bytes,
 /// and gives idle memory back if they are fewer than the reserve. The reserve does not affect blocks that
 /// `caching` hands out from its cache.
@@ -105,7 +105,7 @@ public final class DeviceLimits {
         return memory.admissions.admit(device, byteSize, longest, basis);
     }
 
-    /// Returns the bytes of all devices together.
+    /// Returns the total memory of all devices, in bytes.
     static long capacity(DeviceMemory memory) {
         return IntStream.range(0, memory.environment().deviceCount())
                 .mapToLong(device -> memory.driver().devices().totalBytes(device))

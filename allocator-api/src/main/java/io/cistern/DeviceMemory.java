@@ -65,8 +65,8 @@ import org.jspecify.annotations.Nullable;
 ///
 /// ```java
 /// long address = memory.allocate(1 << 20, device, stream);     // from the current allocator
-/// memory.setCurrent("async");                                  // later allocations come from another one
-/// memory.free(address, stream);                                // goes back to the one that made it
+/// memory.setCurrent("async");                                  // later allocations use this one
+/// memory.free(address, stream);                                // returns to the allocator that made it
 /// ```
 ///
 /// **Threads.** Any thread, even a virtual one, may call any method at any time.
@@ -92,7 +92,7 @@ public final class DeviceMemory implements AutoCloseable {
     final @Nullable OpenScopes openScopes;
     final Registry registry;
 
-    /// Idle events that are kept for each device and reused for fences.
+    /// The maximum number of idle events kept for each device, for reuse as fences.
     private static final int MAX_IDLE_EVENTS = 64;
 
     // Programs use these more rarely.
@@ -155,8 +155,8 @@ public final class DeviceMemory implements AutoCloseable {
         return outOfMemory.isReclaimingFor(allocator);
     }
 
-    /// Returns the object by which programs know an allocator. It is the same object as long as the allocator
-    /// is open or has live blocks.
+    /// Returns the public object of an allocator: always the same one while the allocator is open or has
+    /// live blocks.
     Allocator facade(OpenAllocator opened) {
         Allocator facade = facades.computeIfAbsent(opened, each -> new Allocator(this, each));
         if (opened.isDrained()) {
@@ -165,14 +165,13 @@ public final class DeviceMemory implements AutoCloseable {
         return facade;
     }
 
-    /// Records a pool as the object by which programs know its allocator, before other threads can find that
-    /// allocator.
+    /// Registers a pool as the public object of its allocator, before other threads can find the allocator.
     void know(OpenAllocator opened, MemoryPool pool) {
         facades.put(opened, pool);
     }
 
-    /// Returns the object by which programs know an allocator that was opened just now. If the Java heap is
-    /// full, this closes the allocator, since nobody else knows it.
+    /// Returns the public object of a newly opened allocator. If the Java heap is full, this closes the
+    /// allocator, since nothing else refers to it.
     Allocator facadeOfNew(OpenAllocator opened) {
         try {
             return facade(opened);
@@ -239,13 +238,13 @@ public final class DeviceMemory implements AutoCloseable {
         return facade(registry.currents().get(device));
     }
 
-    /// Opens an allocator from a spec and makes it current for all devices. Live blocks still go back to
-    /// the allocators that made them. Allocations that other threads make meanwhile come from the former
-    /// allocator or from the new one; none fails because of the change.
+    /// Opens an allocator from a spec and makes it current for all devices. Live blocks still return to the
+    /// allocators that made them. Concurrent allocations use either the former or the new allocator; none
+    /// fails because of the change.
     ///
     /// **Lifetime.** The framework owns the allocator, like one that a setting names, and closes it once it
-    /// is current on no device. The allocator's memory goes back to the driver when its last block is
-    /// freed. Until the allocator is closed, another call with the same spec returns the same allocator. An
+    /// is current on no device. The allocator's memory returns to the driver when its last block is freed.
+    /// Until the allocator is closed, another call with the same spec returns the same allocator. An
     /// allocator that [#open] returned stays open until the program closes it. [Currents] has other ways to
     /// change the current allocator.
     ///
@@ -256,7 +255,7 @@ public final class DeviceMemory implements AutoCloseable {
     ///     allocator, but the calling thread is in the middle of an allocation or a free and so can't close
     ///     it: see [Allocator#close]. The current allocator does not change then
     /// @throws RuntimeException if former allocators fail to close: the first failure, with the others
-    ///     suppressed in it. The former allocators are closed nevertheless, and the new one is current
+    ///     suppressed in it. The former allocators are still closed, and the new allocator is current
     public Allocator setCurrent(String spec) {
         return facade(registry.currents().set(AllocatorSpec.parse(spec)));
     }
@@ -362,8 +361,8 @@ public final class DeviceMemory implements AutoCloseable {
         return registry.currents().get(device).route(device);
     }
 
-    /// Allocates from the allocator that became current while the former one closed. The loop ends, since each
-    /// turn needs one more swap.
+    /// Allocates from the allocator that became current while the former one closed. The loop ends because
+    /// each iteration needs another swap.
     private long allocateFromNext(Route refusing, long byteSize, long stream) {
         Route route = refusing;
         long address = Router.REFUSED;
@@ -380,7 +379,7 @@ public final class DeviceMemory implements AutoCloseable {
 
     /// Returns the route that serves a request instead of a closed one.
     ///
-    /// @throws IllegalStateException if that is the closed one itself
+    /// @throws IllegalStateException if that is the closed route itself
     private Route nextRoute(Route closed, long stream) {
         ScopeStack inside = scopes.current();
         Route route = inside == null ? null : inside.route(closed.device(), stream);
@@ -393,7 +392,7 @@ public final class DeviceMemory implements AutoCloseable {
         return route;
     }
 
-    /// Frees a block of this device memory. It goes back to the allocator that made it.
+    /// Frees a block of this device memory, by returning it to the allocator that made it.
     ///
     /// @param address an address that an allocation returned; 0 does nothing
     /// @param stream the stream of the block's last use: an existing stream of the block's device. Uses on
@@ -426,7 +425,7 @@ public final class DeviceMemory implements AutoCloseable {
         }
     }
 
-    /// Adds the history of the address that a checking allocator remembers.
+    /// Adds the block's history, if a checking allocator has recorded it.
     private UnknownAddressException explained(UnknownAddressException unknown) {
         if (unknown.block().isPresent()) {
             return unknown;
@@ -464,8 +463,8 @@ public final class DeviceMemory implements AutoCloseable {
             int device = router.deviceOf(address);
             long stream = eventStreams.after(device, event);
             if (captures.isCaptured(device, stream)) {
-                // The event's capture has this stream now, and the program never joins it. So the free must not
-                // become a node there.
+                // The stream has joined the event's capture, and the program never joins it back. So the free
+                // must not become a node there.
                 uses.recordUse(address, stream);
             }
             if (observers.any()) {
@@ -553,7 +552,7 @@ public final class DeviceMemory implements AutoCloseable {
     /// @throws IllegalArgumentException if `keepBytes` is negative
     /// @throws IndexOutOfBoundsException if there is no such device
     /// @throws RuntimeException if the driver or plug-ins fail: the first failure, with the name of its
-    ///     allocator and the other failures suppressed in it. The other allocators are trimmed nevertheless
+    ///     allocator and the other failures suppressed in it. The other allocators are still trimmed
     public TrimResult trim(int device, long keepBytes, TrimMode mode) {
         return trim(device, keepBytes, mode, _ -> true);
     }
@@ -578,12 +577,12 @@ public final class DeviceMemory implements AutoCloseable {
     /// the contract; [CudaStream#close] makes the call.
     ///
     /// @throws RuntimeException if listeners or allocators fail: the first failure, with the others
-    ///     suppressed in it. All listeners and allocators are notified nevertheless
+    ///     suppressed in it. All listeners and allocators are still notified
     public void streamClosing(int device, long stream) {
         if (observers.any()) {
             observers.tell(Events.STREAM_CLOSED, "", device, stream, 0, 0, 0);
         }
-        Failures failures = new Failures(); // after a failure the others must still be told
+        Failures failures = new Failures(); // after a failure, still notify the others
         failures.gather(() -> uses.streamClosing(device, stream));
         listeners.streamClosing(device, stream, failures);
         registry.streamClosing(device, stream, failures);
@@ -609,9 +608,9 @@ public final class DeviceMemory implements AutoCloseable {
     /// - the bytes fit into the device's memory, less its reserve, the memory that all allocators hold, and
     ///   earlier admissions
     ///
-    /// Allocators give back idle memory if a request would not fit otherwise. The requests for a device are
-    /// admitted in the order in which they came. [DeviceLimits#admit] takes a bound on the wait, and can
-    /// decide by the free bytes that the driver reports.
+    /// Allocators give back idle memory if a request would not fit otherwise. Requests for a device are
+    /// admitted in order of arrival. [DeviceLimits#admit] takes a bound on the wait, and can decide by the
+    /// free bytes that the driver reports.
     ///
     /// @param byteSize the bytes that the other code will allocate, as the caller estimates them; Cistern
     ///     does not check the estimate
@@ -679,8 +678,9 @@ public final class DeviceMemory implements AutoCloseable {
     ///
     /// Graphs that still exist keep their [memory][io.cistern.graph.GraphMemory]. The memory of a
     /// [CudaGraph][io.cistern.graph.CudaGraph] goes back when the graph is closed; the memory of any other
-    /// graph when it is [collected][io.cistern.graph.GraphMemory#collect] after the end of the graph. For
-    /// each `CudaGraph` that the program has already closed, this call waits for the launches under way.
+    /// graph goes back when it is [collected][io.cistern.graph.GraphMemory#collect] after the end of the
+    /// graph. For each `CudaGraph` that the program has already closed, this call waits for the launches
+    /// under way.
     ///
     /// After this call, opening an allocator and allocating throw [IllegalStateException]. Live blocks can
     /// still be freed, and the ends of streams can still be announced.
@@ -772,7 +772,7 @@ public final class DeviceMemory implements AutoCloseable {
         }
 
         /// Sets the steps that may be tried when there is no memory for a request. Without this call, all
-        /// may be tried.
+        /// steps may be tried.
         public Builder reclaimSteps(Set<ReclaimStep> steps) {
             reclaimSteps = Set.copyOf(steps);
             return this;
@@ -815,7 +815,7 @@ public final class DeviceMemory implements AutoCloseable {
         /// Returns the limit that the settings give a device; null if they give none. The name of the limit
         /// includes the setting, for the message of a refusal.
         ///
-        /// @throws IllegalSettingException if the setting is none of its legal values
+        /// @throws IllegalSettingException if the setting's value is illegal
         private @Nullable MemoryLimit setLimit(int device) {
             Settings.Value set =
                     settings.get(Setting.DEVICE_LIMIT, Setting.LIMIT, device).orElse(null);
@@ -850,8 +850,9 @@ public final class DeviceMemory implements AutoCloseable {
 
         private volatile boolean isWarned;
 
-        /// Warns of wrong settings, once, when the first allocator opens. When the device memory opens it would
-        /// be too early: if the settings choose the allocator, that choice fails and says the same.
+        /// Warns of invalid settings once, when the first allocator opens. A warning when the device memory
+        /// opens would be redundant if the settings choose the allocator: that choice fails with the same
+        /// message.
         void warnOfSettings() {
             if (isWarned) {
                 return;

@@ -4,10 +4,11 @@ import io.cistern.cuda.DeadContext;
 import io.cistern.internal.names.Devices;
 import io.cistern.internal.names.UntilDone;
 
-/// A stream or an event as an object. Its driver handle was made here and ends with the object's close, or
-/// other code made the handle and will destroy it.
+/// A stream or an event as an object. It either owns its driver handle and destroys the handle on close, or
+/// it wraps a handle that other code made and will destroy.
 ///
-/// **Threads.** Any thread may call any method at any time. If several threads end it, one of them does.
+/// **Threads.** Any thread may call any method at any time. If several threads end it concurrently, only
+/// one call takes effect.
 abstract sealed class DriverHandle permits CudaEvent, CudaStream {
     final DeviceMemory memory;
     final int device;
@@ -69,14 +70,14 @@ abstract sealed class DriverHandle permits CudaEvent, CudaStream {
         return ended;
     }
 
-    /// Destroys what was made here. If the driver refuses, the next call tries again.
+    /// Destroys the owned handle. If the driver refuses, the next call tries again.
     ///
     /// @throws io.cistern.cuda.CudaException if the driver refuses a few times
     final void destroy(Runnable destroying) {
         destroyed.run(() -> DeadContext.insist(destroying));
     }
 
-    /// Returns whether the driver has destroyed it, or a thread is about to.
+    /// Returns whether the handle is destroyed, or a thread is about to destroy it.
     final boolean isDestroyed() {
         return destroyed.isDone();
     }

@@ -9,7 +9,7 @@ import java.lang.System.Logger.Level;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
-/// Allocates pinned host memory by one driver call for each block, for programs without a cache of pinned memory. A
+/// Allocates pinned host memory with one driver call per block, for programs without a cache of pinned memory. A
 /// block that the driver refuses to unpin is *owed*: each later allocation and close of a block tries again, and so
 /// does the end of the device memory.
 ///
@@ -23,7 +23,7 @@ final class DriverHostMemory implements HostMemory, AutoCloseable {
     }
 
     /// Pins the block in the context of a device that is in use already, so that no other device gets a context
-    /// for it. All devices reach the block.
+    /// for it. All devices can access the block.
     @Override
     public HostBlock allocate(long byteSize) {
         close();

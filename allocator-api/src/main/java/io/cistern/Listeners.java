@@ -61,8 +61,8 @@ public final class Listeners {
         ///
         /// @param device the device
         /// @param thresholdBytes the threshold
-        /// @param byteSize bytes in use when the call begins; less than the threshold if memory was freed
-        ///     meanwhile, or if the call came a little early ([MemoryMeasure])
+        /// @param byteSize bytes in use when the call begins; less than the threshold if memory has been
+        ///     freed since, or if the call came a little early ([MemoryMeasure])
         void above(int device, long thresholdBytes, long byteSize);
     }
 
@@ -119,8 +119,8 @@ public final class Listeners {
         /// Releases everything that the calling thread holds and [#begin] may wait for, such as a lock. It
         /// is called on a thread of the program that is about to wait inside an allocation or
         /// [Allocator#compact], under no lock of Cistern. As with
-        /// [java.util.concurrent.locks.Condition#await], other threads may acquire the lock meanwhile. The
-        /// default does nothing, which is right if threads hold no such lock while they allocate.
+        /// [java.util.concurrent.locks.Condition#await], other threads may acquire the lock during the
+        /// wait. The default does nothing, which is right if threads hold no such lock while they allocate.
         ///
         /// @return a registration, which the same thread closes after the wait; closing it reacquires
         ///     everything that was released
@@ -142,7 +142,7 @@ public final class Listeners {
         }
     }
 
-    /// Takes the exclusive side of a lock. A paused thread gives up what it holds of the lock.
+    /// Takes the exclusive side of a lock. A thread that [rests][#rest] releases all its holds.
     private record LockPause(ReentrantReadWriteLock work) implements WorkPause {
         @Override
         public Optional<Registration> begin(int device, Duration atMost) {
@@ -239,14 +239,14 @@ public final class Listeners {
 
     /// Calls a listener when the memory in use on a device, by all allocators and pools together, rises
     /// above a threshold. It is called once for each rise, and immediately if the use is already above the
-    /// threshold; a fall by less than 2 % of the threshold does not count. A call that waits to begin covers all
-    /// rises until it begins; rises during a call lead to one more call.
+    /// threshold; a fall by less than 2 % of the threshold does not count. A pending call covers all rises
+    /// until it begins; rises during a call lead to one more call.
     ///
     /// Thresholds are checked when a thread renews its byte lease, every few MiB, and when an allocator
     /// obtains memory or gives it back. So most allocations do not pay for them.
     ///
     /// @param byteSize the threshold in bytes, at least 0
-    /// @return a registration; closing it removes the listener, and a call that has begun may go on
+    /// @return a registration; closing it removes the listener, and a call in progress may continue
     /// @throws IllegalArgumentException if `byteSize` is negative
     /// @throws IndexOutOfBoundsException if there is no such device
     public Registration onThreshold(int device, MemoryMeasure measure, long byteSize, Threshold listener) {
@@ -267,7 +267,7 @@ public final class Listeners {
     /// budget (`cuDeviceRegisterAsyncNotification`, CUDA 12.4). The operating system decides whether there
     /// are budgets.
     ///
-    /// @return a registration; closing it removes the listener, and a call that has begun may go on
+    /// @return a registration; closing it removes the listener, and a call in progress may continue
     /// @throws io.cistern.cuda.CudaException [io.cistern.cuda.CudaResult#NOT_SUPPORTED] if the driver
     ///     doesn't report budgets; [io.cistern.cuda.DriverFeature#BUDGET_NOTIFICATION] has the reason
     /// @throws IndexOutOfBoundsException if there is no such device
@@ -293,7 +293,7 @@ public final class Listeners {
     /// only the first is logged. No observer is notified of events that an observer causes in the same
     /// device memory.
     ///
-    /// @return a registration; closing it removes the observer, and calls that have begun may go on
+    /// @return a registration; closing it removes the observer, and calls in progress may continue
     public Registration onEvent(Consumer<? super MemoryEvent> observer) {
         return observe(new Observers.Observer(observer, true));
     }
@@ -302,13 +302,13 @@ public final class Listeners {
     /// [allocated][MemoryEvent.Allocated] and [freed][MemoryEvent.Freed]. Otherwise this is like
     /// [#onEvent], but it slows down allocations and frees far less.
     ///
-    /// @return a registration; closing it removes the observer, and calls that have begun may go on
+    /// @return a registration; closing it removes the observer, and calls in progress may continue
     public Registration onRareEvent(Consumer<? super MemoryEvent> observer) {
         return observe(new Observers.Observer(observer, false));
     }
 
     private Registration observe(Observers.Observer observer) {
-        // Made first, so that an added observer can always be removed.
+        // Created first, so that an added observer can always be removed.
         Registration registration = () -> observers.remove(observer);
         observers.add(observer);
         return registration;

@@ -66,7 +66,7 @@ public final class MemoryLimit {
     ///
     /// @param begin charges blocks to the limit; called before its first change
     /// @param capacity the memory that a share refers to; 0 if there is none
-    /// @param used the requested bytes until the limit begins
+    /// @param used the requested bytes in use, until blocks are charged to the limit
     record Home(@Nullable Runnable begin, LongSupplier capacity, LongSupplier used) {
         static final Home NONE = of(() -> 0);
 
@@ -76,7 +76,7 @@ public final class MemoryLimit {
         }
     }
 
-    /// Whether blocks are charged here.
+    /// Whether blocks are charged to this limit.
     private volatile boolean begun;
 
     MemoryLimit(LimitHandle handle, Home home) {
@@ -140,7 +140,7 @@ public final class MemoryLimit {
     /// @throws IllegalStateException if this is the first limit of a device or an allocator, and the
     ///     calling thread is in the middle of an allocation or a free, as for [Allocator#close]
     /// @throws RuntimeException if the driver or plug-ins fail while idle memory is given back; the limit
-    ///     is set nevertheless
+    ///     is still set
     public void setByteSize(long byteSize) {
         Sizes.notNegative("the limit of " + name(), byteSize);
         if (byteSize != Budget.UNLIMITED) {

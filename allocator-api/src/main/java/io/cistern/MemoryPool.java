@@ -42,8 +42,8 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Lifetime.** The program uses a pool until [#close]; each scope that the pool serves uses it until the
 /// scope ends. [#useCount] counts these uses. When the last use ends, the pool refuses allocations and
-/// gives idle memory back to its source. Live blocks stay valid. The rest of the memory goes back once
-/// nothing uses it: see [#isDrained].
+/// gives idle memory back to its source. Live blocks stay valid. The remaining memory returns to the source
+/// once nothing uses it: see [#isDrained].
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class MemoryPool extends Allocator {
@@ -58,7 +58,7 @@ public final class MemoryPool extends Allocator {
     /// Held by the thread that puts the pool to sleep or wakes it.
     final ReentrantLock sleeping = new ReentrantLock();
 
-    /// After it has reached 0, no use begins any more.
+    /// Once it reaches 0, no further use can begin.
     private final AtomicInteger uses = new AtomicInteger(1);
 
     private final AtomicBoolean closed = new AtomicBoolean();
@@ -359,7 +359,7 @@ public final class MemoryPool extends Allocator {
         try {
             trim(device, 0, TrimMode.WITHOUT_WAITING);
         } catch (CudaException dead) {
-            if (!dead.result().endsContext()) { // else the memory went with its context
+            if (!dead.result().endsContext()) { // else the memory was lost with its context
                 throw dead;
             }
         }
@@ -537,7 +537,7 @@ public final class MemoryPool extends Allocator {
             SegmentSource own = upstream != null ? new UpstreamSource(upstream) : source;
             try {
                 return own == null ? Map.of() : Map.of(OWN_SOURCE, own);
-            } catch (OutOfMemoryError full) { // nobody else knows the upstream's use
+            } catch (OutOfMemoryError full) { // nothing else would end the upstream's use
                 if (own instanceof UpstreamSource unused) {
                     unused.close();
                 }

@@ -81,8 +81,8 @@ public final class ModuleSupport {
         Leaks.reportBy(atEnd);
     }
 
-    /// Returns the process's own device memory if the program has asked for it already: for integrations that
-    /// must not open a driver if the program uses none.
+    /// Returns the process's own device memory if the program has already asked for it. This is for
+    /// integrations that must not open a driver if the program uses none.
     public static Optional<DeviceMemory> systemIfOpen() {
         return Optional.ofNullable(SystemDeviceMemory.Opened.memory);
     }
@@ -139,7 +139,7 @@ public final class ModuleSupport {
     }
 
     /// Returns whether a live block begins at an address. A block that the program has freed and that only
-    /// a graph keeps is not live. So after a free has thrown, this method tells whether the free can be
+    /// a graph keeps is not live. So after a free has thrown, this method shows whether the free can be
     /// repeated.
     public boolean isLive(long address) {
         return memory.router.isLive(address);

@@ -59,14 +59,14 @@ final class NamedObservers {
         }
     }
 
-    /// Returns the driver with all that the observers put around it.
+    /// Returns the driver, wrapped by each observer in turn.
     CudaDriver around(CudaDriver driver) {
         CudaDriver[] outermost = {driver};
         chosen.forEach((name, observer) -> tryTo(name, () -> outermost[0] = observer.around(outermost[0])));
         return outermost[0];
     }
 
-    /// Lets them observe a device memory that was opened just now.
+    /// Starts the observers on a newly opened device memory.
     void begin(DeviceMemory memory) {
         chosen.forEach((name, observer) -> tryTo(name, () -> observer.observe(memory)));
     }
@@ -75,7 +75,7 @@ final class NamedObservers {
         try {
             begin.run();
         } catch (IllegalSettingException wrong) {
-            throw wrong; // else it would turn a check off
+            throw wrong; // else the check would be silently off
         } catch (RuntimeException | LinkageError broken) {
             LOGGER.log(Level.WARNING, "observer '" + name + "' failed to start", broken);
         }

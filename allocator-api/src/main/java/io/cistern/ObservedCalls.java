@@ -20,7 +20,7 @@ final class ObservedCalls {
             address,
             (at, byteSize, route) -> new MemoryEvent.Freed(route.toString(), route.device(), stream, at, byteSize));
 
-    /// Instead of a time, if no observer is notified of blocks.
+    /// Used instead of a time if no observer is notified of blocks.
     private static final long NO_TIME = 0;
 
     private final Router router;

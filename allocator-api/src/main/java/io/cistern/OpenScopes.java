@@ -18,7 +18,7 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Threads.** Any. A thread that ends inside a scope is forgotten at the next report.
 final class OpenScopes {
-    /// Enough to see the pattern. After that many reports an allocation costs nothing extra.
+    /// Enough to see the pattern. After this many reports, allocations cost nothing extra.
     private static final int MAX_OUTSIDE = 100;
 
     /// Enough to find the place where the scope was opened.
@@ -43,8 +43,8 @@ final class OpenScopes {
         return entry;
     }
 
-    /// Called when a pool closes. Reports the pool's scopes that nobody will close in order any more: those of
-    /// ended threads and of the calling one. Other threads may be about to close theirs.
+    /// Called when a pool closes. Reports the pool's scopes that can no longer be closed in order: those of
+    /// ended threads and of the calling thread. Other threads may be about to close theirs.
     void closing(MemoryPool pool) {
         Thread caller = Thread.currentThread();
         report(
@@ -70,8 +70,8 @@ final class OpenScopes {
         }
     }
 
-    /// Called when the calling thread allocates outside every scope that fits. If other threads are in one,
-    /// this is most likely a worker to which the scope was not carried.
+    /// Called when no scope serves an allocation of the calling thread. If the thread is in no scope at all,
+    /// and other threads are in matching scopes, it is most likely a worker to which a scope was not carried.
     void allocates(int device, long stream) {
         Thread thread = Thread.currentThread();
         if (regions.isEmpty() || regions.containsKey(thread) || outside.size() >= MAX_OUTSIDE) {

@@ -21,7 +21,7 @@ import org.jspecify.annotations.Nullable;
 /// 2. **Wake**: the memory of all pools comes back before any of it is used again. If one pool fails, all stay
 /// asleep, and nothing is lost.
 ///
-/// A pool may drain meanwhile: then it has no memory, and both do nothing to it.
+/// Both operations skip a pool that has drained in between, since it has no memory.
 ///
 /// **Threads.** Any. Pools are locked in the order of their ids.
 final class PoolSleep {

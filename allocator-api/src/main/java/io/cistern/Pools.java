@@ -105,7 +105,8 @@ public final class Pools {
         return tagged;
     }
 
-    /// Without those that a full Java heap kept from being [removed][#remove].
+    /// Returns the pools that have not drained. A full Java heap can prevent the [removal][#remove] of a
+    /// drained pool.
     private Stream<MemoryPool> undrained() {
         return pools.stream().filter(pool -> !pool.isDrained());
     }
@@ -177,7 +178,7 @@ public final class Pools {
         pool.endUse();
     }
 
-    /// Adds a pool, unless somebody closed its allocator already.
+    /// Adds a pool, unless its allocator has already been closed.
     void add(MemoryPool pool) {
         pool.opened().serve(new OpenAllocator.Pool(pool.tag(), pool::lendsNow, pool.upstream()));
         pools.add(pool);
@@ -192,7 +193,7 @@ public final class Pools {
         setAsleep(id, false);
     }
 
-    /// Notes that a pool is asleep, or awake again.
+    /// Records whether a pool is asleep.
     void setAsleep(long id, boolean sleeps) {
         synchronized (asleep) {
             boolean changed = sleeps ? asleep.add(id) : asleep.remove(id);

@@ -3,8 +3,8 @@ package io.cistern;
 import java.util.Collection;
 import java.util.concurrent.atomic.AtomicBoolean;
 
-/// The registration of a listener. Closing it removes the listener; a call of the listener that has begun
-/// may go on. Closing twice does nothing.
+/// The registration of a listener. Closing it removes the listener; a call in progress may continue.
+/// Closing twice does nothing.
 ///
 /// **Threads.** Any thread may close it at any time.
 @FunctionalInterface

@@ -19,7 +19,7 @@ import org.jspecify.annotations.Nullable;
 /// ```java
 /// ScopeCarrier here = ScopeCarrier.capture(memory);
 /// executor.submit(here.wrap(() -> work()));                      // work() allocates as here
-/// ExecutorService inScope = here.executorService(executor);      // and so do all tasks of this one
+/// ExecutorService inScope = here.executorService(executor);      // and so do all of its tasks
 /// ```
 ///
 /// While wrapped code runs, its thread is in the captured scopes and in no others. After that the thread is
@@ -63,7 +63,7 @@ public final class ScopeCarrier {
         return scopes == null;
     }
 
-    /// Replaces the scopes that the calling thread is in by the captured ones. This is for frameworks that
+    /// Replaces the calling thread's scopes with the captured ones. This is for frameworks that
     /// set and reset the context of a thread in two separate calls. Such a framework first captures a
     /// carrier of the thread's own scopes, then restores this carrier, and later restores the carrier of
     /// the thread's own scopes. Other code should use [#run], which can't forget the last step.

@@ -7,7 +7,7 @@ import java.util.OptionalInt;
 import java.util.OptionalLong;
 import org.jspecify.annotations.Nullable;
 
-/// Says which devices and streams a scope serves, and which limit its blocks are charged to.
+/// Selects the devices and streams that a scope serves, and the limit that its blocks are charged to.
 ///
 /// ```java
 /// try (Scope _ = pool.enter(ScopeOptions.all().device(1).limit(request))) { … }

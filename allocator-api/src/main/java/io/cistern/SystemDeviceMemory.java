@@ -10,9 +10,9 @@ import io.cistern.spi.catalog.Catalog;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/// Opens the process's own device memory when it is first asked for. If that fails, each call throws the same
-/// exception. The initialiser catches it: an exception that leaves a class initialiser reaches the program as
-/// an error of the class, and later calls get an error without a reason.
+/// Opens the process's own device memory on first use. If that fails, each call throws the same exception.
+/// The initialiser catches it: an exception that leaves a class initialiser reaches the program as an error
+/// of the class, and later calls get an error without a reason.
 final class SystemDeviceMemory {
     /// The device memory, or the exception.
     private static final Object OPENED = opened();

@@ -24,7 +24,7 @@ final class UpstreamSource implements RangeSource {
     private final StreamOrder order;
     private final DeviceReserves noReserves;
 
-    /// The blocks of segments that begin inside their block, by the segment's address.
+    /// The blocks of segments aligned to more than 256 bytes, by the segment's address.
     private final Map<Long, Segment> around = new ConcurrentHashMap<>();
 
     UpstreamSource(Allocator allocator) {

@@ -10,7 +10,7 @@
 ///         DeviceBuffer x = DeviceBuffer.allocate(1L << 20, stream)) {  // from the current allocator
 ///     launch(x.address(), stream.handle());
 /// }
-/// Allocators.setCurrent("async");                                      // later memory comes from another one
+/// Allocators.setCurrent("async");                                      // later allocations use this one
 /// try (MemoryPool pool = MemoryPool.of("vmm"); Scope scope = pool.enter()) {
 ///     work();                                                          // this thread allocates from the pool
 /// }

@@ -91,7 +91,7 @@ public record OutOfMemoryReport(
             }
         }
 
-        /// Returns the bytes that it holds, as far as they are known.
+        /// Returns the bytes that the allocator holds, as far as they are known.
         private long heldBytes() {
             return Math.max(reservedBytes.orElse(0), requestedBytes);
         }
@@ -253,7 +253,7 @@ public record OutOfMemoryReport(
                 text, "processes", sorted.stream().map(each -> each.byteSize().orElse(0)));
     }
 
-    /// Adds a line about those that have no line of their own.
+    /// Adds a line about the holders that have no line of their own.
     private static void lineOfOthers(StringBuilder text, String what, Stream<Long> heldBytes) {
         List<Long> others = heldBytes.skip(MAX_NAMED).toList();
         if (!others.isEmpty()) {

@@ -10,7 +10,7 @@ import java.util.OptionalLong;
 /// @param stream the stream that the segment's idle blocks serve; empty if they serve any stream, or if
 ///     that stream has ended
 /// @param expandable whether the segment can grow within a larger range of addresses, as a segment of pages
-///     can; false for one that came whole from its source
+///     can; false for a segment that came whole from its source
 /// @param blocks the blocks by address; each begins where the previous one ends
 public record SegmentMemory(long address, long byteSize, OptionalLong stream, boolean expandable, List<Block> blocks) {
     /// Copies the list.

@@ -170,8 +170,9 @@ public final class DeviceOutOfMemoryException extends CisternException {
     /// that lend, Cistern has not looked for memory, so other allocators keep their idle memory.
     ///
     /// False does not promise that a retry succeeds. This is about one allocation: a program that needs two
-    /// blocks at once may never fit under a limit. Cistern does not know why a C library refuses, or the
-    /// program's own allocator if that does not [say][#aboveLimit] that the request can never fit.
+    /// blocks at once may never fit under a limit. Cistern does not know why a C library refuses, or why
+    /// the program's own allocator does, unless that allocator [says][#aboveLimit] that the request can
+    /// never fit.
     public boolean canNeverFit() {
         return aboveLimit;
     }

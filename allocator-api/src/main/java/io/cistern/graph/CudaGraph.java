@@ -18,13 +18,13 @@ import io.cistern.internal.reclaim.OutOfMemoryHandler;
 /// }
 /// ```
 ///
-/// The graph's memory goes back after [#close], once the last launch has ended. The graph may outlive the
-/// [DeviceMemory]: it can still be launched, and its memory goes back when the graph is closed.
+/// The graph's memory is released after [#close], once the last launch has ended. The graph may outlive the
+/// [DeviceMemory]: it can still be launched, and its memory is released when the graph is closed.
 ///
 /// A block that was allocated in the capture and not freed there has the same address in each launch, and
 /// holds the results of the last launch.
 ///
-/// **Threads.** Any thread may call any method at any time. Launches of one graph run one after the other.
+/// **Threads.** Any thread may call any method at any time. Launches of one graph run one at a time.
 public final class CudaGraph implements AutoCloseable {
     private final Graphs graphs;
     private final int device;
@@ -66,7 +66,7 @@ public final class CudaGraph implements AutoCloseable {
         try {
             destroyTemplate();
         } catch (CudaException refused) {
-            // The executable works, and the close tries again.
+            // The executable is usable, and its close tries again.
         }
     }
 

@@ -129,9 +129,9 @@ public final class GraphMemory {
         return memory.moduleSupport().attached(Leaks.class).orElseThrow().kept();
     }
 
-    /// Keeps this memory until the returned hold is closed. This is for graphs of which the program has no
-    /// handle, because a framework captures them and reports only when one of its graphs is gone. Call this
-    /// method before you [announce][GraphCapture#announceEnd] the end of the capture with graph 0.
+    /// Keeps this memory until the returned hold is closed. This is for graphs that the program has no
+    /// handle for, because a framework captures them and reports only when one of its graphs is gone. Call
+    /// this method before you [announce][GraphCapture#announceEnd] the end of the capture with graph 0.
     ///
     /// @return a hold, to be closed when those graphs and their executables are gone
     /// @throws IllegalStateException if the graphs of this memory are gone
@@ -246,7 +246,7 @@ public final class GraphMemory {
 
     /// Runs an action once when the graphs are gone, on the thread that gives their memory back. An action
     /// that throws an exception runs again the next time memory of graphs is collected. An action that
-    /// equals a waiting one is not added.
+    /// equals a waiting action is not added.
     ///
     /// @return false if the graphs are gone already; the action does not run then
     public boolean whenGone(Runnable action) {

@@ -4,7 +4,7 @@ import io.cistern.errors.ConfigurationException;
 import io.cistern.spi.options.AllocatorOptions;
 import java.util.Optional;
 
-/// Gives a plug-in its options, the devices, memory to build on and fences. A plug-in may use the context
+/// Gives a plug-in its options, the devices, fences, and memory to build on. A plug-in may use the context
 /// until it is closed.
 ///
 /// **Threads.** Any thread may call any method. Only the plug-in's `open` may call [#options], [#upstream],

@@ -117,9 +117,9 @@ public interface DeviceAllocator extends AutoCloseable {
     ///     address, byte size and device. Such a call must not throw, even if the context is dead.
     /// @param stream the stream of the last use. Usually this is the stream that has the handle now. The
     ///     exception is a block that was allocated before the end of a stream with this handle was
-    ///     [announced][#streamClosing]: that stream may be gone while its work goes on, and the handle may
-    ///     already name another stream. The allocator then keeps the block until all work enqueued so far
-    ///     on the device is done ([StreamOrder#recordAll])
+    ///     [announced][#streamClosing]: that stream may be gone while its work still runs, and the handle
+    ///     may already name another stream. The allocator then keeps the block until all work enqueued so
+    ///     far on the device is done ([StreamOrder#recordAll])
     void free(long address, long byteSize, int device, long stream);
 
     /// Returns the bytes that the allocator holds from the driver, in live blocks and in idle memory.
@@ -130,9 +130,9 @@ public interface DeviceAllocator extends AutoCloseable {
         return OptionalLong.empty();
     }
 
-    /// Gives idle memory back to the driver until at most `keepBytes` are reserved, without waiting for running
-    /// work. Memory that the driver refuses to take back stays with the allocator for a later trim; that is no
-    /// failure.
+    /// Gives idle memory back to the driver until at most `keepBytes` are reserved, without waiting for
+    /// running work. Memory that the driver refuses to take back stays with the allocator for a later trim;
+    /// that is not a failure.
     ///
     /// @return the bytes that the driver took back
     default long trim(int device, long keepBytes) {
@@ -166,8 +166,8 @@ public interface DeviceAllocator extends AutoCloseable {
     ///
     /// The framework calls this method after the last block has been freed, and while no stream is
     /// captured: on the thread that freed that block, closed the allocator, or ended the last capture. If a
-    /// capture begins meanwhile and the driver refuses a call because of it, this method may throw the
-    /// driver's exception. Only then does the framework call it again, after the captures.
+    /// capture begins during the call and the driver refuses a call because of it, this method may throw
+    /// the driver's exception. Only then does the framework call it again, after the captures.
     @Override
     default void close() {}
 }

@@ -16,8 +16,9 @@ public interface EventSink {
     /// @param change bytes obtained; negative for bytes given back
     default void reservedChanged(int device, long change) {}
 
-    /// Reports that a physical page is now used at another address, where it is mapped, too. The page stays
-    /// mapped at the former address, but nothing there is handed out meanwhile.
+    /// Reports that a physical page is now used at another address, where it is mapped as well. The page
+    /// stays mapped at the former address, but nothing there is handed out while the page is used
+    /// elsewhere.
     ///
     /// @param formerAddress where the page was used before
     default void pageMoved(int device, long formerAddress, long address, long byteSize) {}

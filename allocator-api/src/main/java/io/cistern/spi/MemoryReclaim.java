@@ -11,18 +11,18 @@ import java.util.Set;
 /// [DeviceAllocator#trim]: only as much as a refused request needs, with a report, or for a request to
 /// another allocator. An allocator overrides the methods that it supports.
 ///
-/// **Failures.** If [#reclaim] throws an exception, the framework goes on as if the call had given nothing.
-/// If the request then fails, that exception is suppressed in the request's [DeviceOutOfMemoryException],
-/// as is any exception that [#failed] throws. If [#reclaim] throws a [io.cistern.cuda.CudaException] after
-/// which the context is dead, that exception reaches the caller instead.
+/// **Failures.** If [#reclaim] throws an exception, the framework continues as if the call had given
+/// nothing. If the request then fails, that exception is suppressed in the request's
+/// [DeviceOutOfMemoryException], as is any exception that [#failed] throws. If [#reclaim] throws a
+/// [io.cistern.cuda.CudaException] after which the context is dead, that exception reaches the caller
+/// instead.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public interface MemoryReclaim {
     /// Gives idle memory back to the driver, or makes it usable on the stream, as far as a refused request
     /// needs it. The framework calls this method after the steps [ReclaimStep#CALLBACKS] and
-    /// [ReclaimStep#LENDING]. It may repeat the call a few times, as long as the last call gave something
-    /// and the request is still refused. [Choice#reclaimsLater] says whether the framework will make this
-    /// call.
+    /// [ReclaimStep#LENDING]. It may repeat the call a few times while each call gives something and the
+    /// request is still refused. [Choice#reclaimsLater] says whether the framework will make this call.
     ///
     /// @param step [ReclaimStep#TRIM], which waits for nothing, or [ReclaimStep#SYNCHRONIZE], which waits for
     ///     work, but not for that of captured streams
@@ -55,7 +55,7 @@ public interface MemoryReclaim {
     /// allocator first waits for all work of the device.
     ///
     /// Only the framework calls this method, while the program [pauses][io.cistern.Listeners.WorkPause].
-    /// Allocations and frees by other threads go on.
+    /// Allocations and frees by other threads continue.
     ///
     /// @param byteSize bytes of a refused request, or 0 to free as much as possible. For a request, live
     ///     memory moves only if the request will then fit, and only as much as necessary
@@ -92,9 +92,9 @@ public interface MemoryReclaim {
         return 0;
     }
 
-    /// Says which steps an allocator may take by itself when there is no memory for a request. An allocator
-    /// gets this object from [AllocatorContext#extension]; if that method returns empty, the allocator
-    /// takes all of its own steps.
+    /// Specifies which steps an allocator may take by itself when there is no memory for a request. An
+    /// allocator obtains this object from [AllocatorContext#extension]; if that method returns empty, the
+    /// allocator takes all of its own steps.
     ///
     /// @param steps the steps that are allowed within the call that allocates
     /// @param reclaimsLater whether the framework takes [ReclaimStep#TRIM] and [ReclaimStep#SYNCHRONIZE]

@@ -1,6 +1,6 @@
 package io.cistern.spi;
 
-/// Says whether memory that [sleeps][io.cistern.MemoryPool#sleep] keeps its contents.
+/// Specifies whether memory that [sleeps][io.cistern.MemoryPool#sleep] keeps its contents.
 public enum SleepMode {
     /// The contents are copied to pinned host memory, and back when the memory wakes.
     KEEP,

@@ -90,13 +90,13 @@ public interface StreamOrder {
     void await(int device, long stream, long fence);
 
     /// Returns whether a stream can be made to wait for a fence now, as far as is known without a driver
-    /// call. For an owed fence, the result is false as long as the driver refuses to record the fence.
+    /// call. For an owed fence, the result is false while the driver refuses to record the fence.
     default boolean awaitable(int device, long fence) {
         return true;
     }
 
-    /// Waits on the host until the stream has passed the fence; a virtual thread unmounts from its carrier
-    /// meanwhile.
+    /// Waits on the host until the stream has passed the fence; a waiting virtual thread unmounts from its
+    /// carrier.
     ///
     /// @param device the device that the fence was recorded on
     /// @throws io.cistern.cuda.CudaException [io.cistern.cuda.CudaResult#STREAM_CAPTURE_UNSUPPORTED] if the

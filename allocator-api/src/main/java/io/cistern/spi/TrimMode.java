@@ -1,6 +1,6 @@
 package io.cistern.spi;
 
-/// Says whether a trim may wait for running work.
+/// Specifies whether a trim may wait for running work.
 public enum TrimMode {
     /// Does not wait. Only memory that no running work can use goes back.
     WITHOUT_WAITING,

@@ -9,7 +9,8 @@ import java.util.OptionalLong;
 /// @param returnedBytes bytes that went back to the driver
 /// @param reservedBytes bytes that are still reserved; empty if the allocator doesn't know
 /// @param left the parts that are still reserved, with reasons; empty if the allocator does not report
-///     them. If it does, and no other thread allocated meanwhile, their bytes add up to `reservedBytes`
+///     them. If it does, and no other thread allocated during the trim, their bytes add up to
+///     `reservedBytes`
 public record TrimResult(long returnedBytes, OptionalLong reservedBytes, List<Left> left) {
     /// Copies the list.
     public TrimResult {

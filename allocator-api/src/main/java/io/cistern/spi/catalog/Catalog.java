@@ -25,7 +25,7 @@ public interface Catalog {
     /// @throws io.cistern.errors.ConfigurationException as for [#allocator]
     SegmentSourceProvider source(String name);
 
-    /// Returns all providers that were found, even broken and refused ones, in a stable order.
+    /// Returns all providers that were found, including broken and refused ones, in a stable order.
     List<Entry> entries();
 
     /// Returns the allocator that is current if the program names none.

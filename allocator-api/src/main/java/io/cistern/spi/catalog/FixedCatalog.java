@@ -16,7 +16,7 @@ import java.util.function.Function;
 import java.util.function.ToIntFunction;
 import java.util.stream.Stream;
 
-/// A catalogue of providers that the program gave. It looks for no others. Immutable.
+/// An immutable catalogue of the providers that the program gave. It looks for no others.
 final class FixedCatalog implements Catalog {
     private static final String NOTHING_GIVEN =
             "the catalogue has none; add cistern-pluggable-loader, or pass another to"
@@ -25,8 +25,8 @@ final class FixedCatalog implements Catalog {
     private final Map<String, AllocatorProvider> allocators;
     private final Map<String, SegmentSourceProvider> sources;
 
-    /// @throws ConfigurationException if two providers of a kind have one name, or one has an illegal name or is
-    ///     built for a newer SPI
+    /// @throws ConfigurationException if two providers of a kind have the same name, a name is illegal, or
+    ///     a provider is built for a newer SPI
     FixedCatalog(List<AllocatorProvider> allocators, List<SegmentSourceProvider> sources) {
         this.allocators = byName("allocators", allocators, AllocatorProvider::name, AllocatorProvider::spiVersion);
         this.sources =
