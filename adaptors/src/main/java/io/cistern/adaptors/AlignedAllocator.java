@@ -84,8 +84,8 @@ public final class AlignedAllocator extends AllocatorAdaptor {
 
     /// {@inheritDoc}
     ///
-    /// If a method of an extension takes the address of a block, the upstream gets its own address of
-    /// that block. Lending to other pools and compaction are not offered.
+    /// Extension methods that take a block's address pass the upstream its own address of that block.
+    /// Lending to other pools and compaction are not offered.
     @Override
     public <T> Optional<T> extension(Class<T> type) {
         if (type == MemoryReclaim.class) {

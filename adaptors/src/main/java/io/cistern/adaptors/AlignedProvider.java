@@ -11,7 +11,7 @@ import java.util.List;
 /// Provides `aligned`, an [AlignedAllocator]. Options: `alignment`, a power of two from 256 to 1 TiB, such as
 /// `2MiB`; `upstream`, a spec.
 public final class AlignedProvider extends AdaptorProvider {
-    /// Made on first use: every program that has this JAR makes the provider.
+    /// Created on first use, since every program with this JAR creates the provider.
     private static final class Options {
         static final SpecOption<Long> ALIGNMENT = SpecOption.of(
                 "aligned",

@@ -4,8 +4,8 @@ import io.cistern.errors.DeviceOutOfMemoryException;
 
 /// Receives the events of an [EventAllocator]. Exceptions and errors of a listener are logged and otherwise ignored.
 ///
-/// The thread that allocates or frees calls the listener; several threads may call concurrently. The
-/// calls of different threads may come in a different order from their allocations and frees.
+/// The thread that allocates or frees calls the listener; several threads may call concurrently.
+/// Calls from different threads may arrive in a different order than their allocations and frees.
 public interface AllocationListener {
     /// Reports that a block of `byteSize` bytes was allocated.
     default void allocated(long address, long byteSize, int device, long stream) {}

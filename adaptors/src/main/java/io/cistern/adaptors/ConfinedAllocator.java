@@ -114,7 +114,7 @@ public final class ConfinedAllocator extends AllocatorAdaptor {
     }
 
     private void passOn() {
-        if (!waiting.isEmpty()) { // usually empty, and then the call makes no garbage
+        if (!waiting.isEmpty()) { // an empty queue, the usual case, creates no garbage
             waiting.removeIf(this::isPassedOn);
         }
     }

@@ -12,7 +12,7 @@ import java.util.Optional;
 /// `io.cistern.adaptors.EventProvider`. Options: `threshold`, live bytes of a device; `upstream`, a spec.
 /// For several thresholds, nest one `events` in another. Other listeners can be added only in code.
 public final class EventProvider extends AdaptorProvider {
-    /// Made on first use: every program that has this JAR makes the provider.
+    /// Created on first use, since every program with this JAR creates the provider.
     private static final class Options {
         static final SpecOption<Long> THRESHOLD = SpecOption.of(
                 "events",
@@ -50,7 +50,7 @@ public final class EventProvider extends AdaptorProvider {
         return new EventAllocator(context.upstream(upstream), new Crossings(), threshold);
     }
 
-    /// Gets the logger on first use: every program that has this JAR makes the provider.
+    /// Gets the logger on first use, since every program with this JAR creates the provider.
     private static final class Crossings implements AllocationListener {
         private static final System.Logger LOG = System.getLogger(EventProvider.class.getName());
 

@@ -2,8 +2,8 @@ package io.cistern.adaptors;
 
 import io.cistern.errors.DeviceOutOfMemoryException;
 
-/// Tries to free memory after an allocation has failed for lack of memory, and says whether to try the
-/// allocation again.
+/// Tries to free memory after an allocation has failed for lack of memory, and decides whether to
+/// retry it.
 ///
 /// The thread that allocates calls the callback, and holds no lock of the adaptor; several threads may
 /// call concurrently. The callback may free and trim. If the callback allocates through the same

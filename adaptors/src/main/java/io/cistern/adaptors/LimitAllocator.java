@@ -69,7 +69,7 @@ public final class LimitAllocator extends AllocatorAdaptor {
 
     @Override
     public void free(long address, long byteSize, int device, long stream) {
-        used(device).addAndGet(-byteSize); // first: from the upstream's free on, others may count it
+        used(device).addAndGet(-byteSize); // first: once the upstream frees it, other threads may count it
         upstream().free(address, byteSize, device, stream);
     }
 

@@ -10,7 +10,7 @@ import java.util.Optional;
 
 /// Provides `limit`, a [LimitAllocator]. Options: `bytes`, the limit of each device; `upstream`, a spec.
 public final class LimitProvider extends AdaptorProvider {
-    /// Made on first use: every program that has this JAR makes the provider.
+    /// Created on first use, since every program with this JAR creates the provider.
     private static final class Options {
         static final SpecOption<Long> BYTES = SpecOption.of(
                 "limit",

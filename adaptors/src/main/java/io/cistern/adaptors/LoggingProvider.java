@@ -18,7 +18,7 @@ import java.util.List;
 /// - `rows`: the number of rows after which the log ends, [TraceLog#DEFAULT_MAX_ROWS] by default.
 /// - `upstream`: the spec of the allocator to log.
 public final class LoggingProvider extends AdaptorProvider {
-    /// Made on first use: every program that has this JAR makes the provider.
+    /// Created on first use, since every program with this JAR creates the provider.
     private static final class Options {
         static final SpecOption<String> FILE = SpecOption.of(
                 "logging",

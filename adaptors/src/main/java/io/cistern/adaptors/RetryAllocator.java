@@ -4,8 +4,8 @@ import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.spi.AllocatorAdaptor;
 import io.cistern.spi.DeviceAllocator;
 
-/// Asks a callback when the upstream has no memory for a request, and tries again as long as the callback
-/// returns true. Other failures, and requests larger than a limit, are not retried.
+/// Calls a callback when the upstream has no memory for a request, and retries while the callback returns
+/// true. Other failures, and requests larger than a limit, are not retried.
 public final class RetryAllocator extends AllocatorAdaptor {
     private final FailureCallback callback;
 

@@ -7,11 +7,11 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 
-/// Provides `retry`, a [RetryAllocator] that makes its upstream give back idle memory, waits for other threads
-/// to free, and tries again. Options: `attempts`, how often to try again, 3 by default; `wait_millis`, how many
-/// milliseconds to wait before each attempt, 0 by default; `upstream`, a spec.
+/// Provides `retry`, a [RetryAllocator] that makes its upstream give back idle memory, waits for other
+/// threads to free, and tries again. Options: `attempts`, the maximum retries, 3 by default; `wait_millis`,
+/// the wait before each retry in milliseconds, 0 by default; `upstream`, a spec.
 public final class RetryProvider extends AdaptorProvider {
-    /// Made on first use: every program that has this JAR makes the provider.
+    /// Created on first use, since every program with this JAR creates the provider.
     private static final class Options {
         static final SpecOption<Long> ATTEMPTS = SpecOption.of(
                 "retry",

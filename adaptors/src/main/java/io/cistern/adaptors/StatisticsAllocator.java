@@ -28,7 +28,8 @@ public final class StatisticsAllocator extends AllocatorAdaptor {
     private final ConcurrentMap<Long, StatisticsRegion> regions = new ConcurrentHashMap<>();
     private final StatisticsRegion everything = new StatisticsRegion(this, "", counts(""), null);
 
-    /// Empty outside all regions: a value refers to this object, and would keep it alive as long as the thread.
+    /// Empty outside all regions: a value refers to this object, and would keep it reachable until the
+    /// thread ends.
     @SuppressWarnings("ThreadLocalUsage") // a thread may be in regions of several allocators
     private final ThreadLocal<@Nullable StatisticsRegion> innermost = new ThreadLocal<>();
 

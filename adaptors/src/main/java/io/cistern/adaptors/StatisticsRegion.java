@@ -25,7 +25,7 @@ public final class StatisticsRegion implements AutoCloseable {
         return region != null && (region.name.equals(name) || isAround(name, region.outer));
     }
 
-    /// Applies a change to the counts of this region and of those around it, once for each name.
+    /// Applies a change to the counts of this region and of its outer regions, once for each name.
     void forEach(Consumer<RegionCounts> change) {
         for (StatisticsRegion region = this; region != null; region = region.outer) {
             if (!region.repeated) {

@@ -46,8 +46,8 @@ final class TraceFile implements AutoCloseable {
         }
     }
 
-    /// Locks the file, since two logs in one file would both be useless; `/dev/null` takes any number. The lock ends
-    /// with the channel.
+    /// Locks the file, since two logs in one file would both be unusable; `/dev/null` takes any number.
+    /// Closing the channel releases the lock.
     private static void lock(Path file, FileChannel channel) throws IOException {
         FileLock lock;
         try {

@@ -25,7 +25,7 @@ import org.jspecify.annotations.Nullable;
 /// row takes a short lock and reads the clock, and creates no garbage. The log ends after a given
 /// number of rows.
 ///
-/// After an I/O error, the log writes no more, and [#failure] returns the error. A log that is still
+/// After an I/O error, the log stops writing, and [#failure] returns the error. A log that is still
 /// open when the process ends is completed by a shutdown hook.
 ///
 /// **Threads.** Any thread may call any method at any time.
@@ -98,7 +98,7 @@ public final class TraceLog implements AutoCloseable {
         add('u', address, 0, stream, device);
     }
 
-    /// Logs that a stream ends, and that another stream may get its handle.
+    /// Logs that a stream ends, and that another stream may reuse its handle.
     public void streamEnds(int device, long stream) {
         add('e', 0, 0, stream, device);
     }
@@ -132,8 +132,8 @@ public final class TraceLog implements AutoCloseable {
         }
     }
 
-    /// Writes all rows logged so far to the file, so that others can read them. In a gzipped file, some
-    /// rows stay in the compressor until [#close].
+    /// Writes all rows logged so far to the file, so that other processes can read them. In a gzipped
+    /// file, some rows stay in the compressor until [#close].
     ///
     /// @return whether all rows so far could be written; if not, [#failure] returns the error
     public boolean flush() {

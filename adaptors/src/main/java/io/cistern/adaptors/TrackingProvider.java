@@ -9,7 +9,7 @@ import java.util.List;
 /// returns. Options: `frames`, how many stack frames of each allocation to remember, 8 by default;
 /// `upstream`, a spec.
 public final class TrackingProvider extends AdaptorProvider {
-    /// Made on first use: every program that has this JAR makes the provider.
+    /// Created on first use, since every program with this JAR creates the provider.
     private static final class Options {
         static final SpecOption<Long> FRAMES = SpecOption.of(
                 "tracking",

@@ -15,12 +15,12 @@ import java.util.function.ToLongFunction;
 /// every call. However many threads call, a look that is due happens at the latest when one of them has made 31
 /// calls. The driver applies a threshold at the program's next synchronisation.
 ///
-/// Nothing happens between calls, because the allocator has no thread of its own. A program that falls silent
-/// keeps the memory that was held at its last look, until it trims or somebody reads its figures
-/// ([#lookIfSilent]). `trim` with any number also gives back memory that is no longer held. So a program with a
-/// timer can call it every second or so, with [Long#MAX_VALUE]. A service needs no timer if all its pauses were
-/// too long to hold memory over: its levels have no window, so their memory goes back at the synchronisation
-/// after its use.
+/// Nothing happens between calls, because the allocator has no thread of its own. A program that stops
+/// calling keeps the memory that was held at its last look, until it trims or its statistics are read
+/// ([#lookIfSilent]). `trim` with any number also gives back memory that is no longer held. So a program
+/// with a timer can call it every second or so, with [Long#MAX_VALUE]. A service needs no timer if all its
+/// pauses were too long to hold memory over: its levels have no window, so their memory goes back at the
+/// synchronisation after its use.
 ///
 /// **Threads.** Any thread may call; a call writes the thread's own counters.
 final class AdaptiveRelease {
@@ -87,8 +87,7 @@ final class AdaptiveRelease {
             try {
                 lookIfDue();
             } catch (CudaException | OutOfMemoryError ignored) {
-                // The call that follows reports what is wrong with the driver or the Java heap; the threshold
-                // stays.
+                // The next call reports the failure of the driver or the Java heap; the threshold stays.
             }
         }
     }

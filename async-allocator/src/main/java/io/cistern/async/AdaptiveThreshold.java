@@ -2,7 +2,8 @@ package io.cistern.async;
 
 import java.util.Arrays;
 
-/// Finds the release threshold of a pool: memory that was soon wanted again is held, the rest is given back.
+/// Finds the release threshold of a pool: memory that was soon needed again is held; other memory is
+/// released.
 ///
 /// **The idea.** Think of the pool's memory as a stack of levels, as high as the pool ever was. When use falls,
 /// the upper levels are idle until use rises to them again; that time is a *gap*. Holding a level over a gap
@@ -23,9 +24,9 @@ import java.util.Arrays;
 ///    limit; 0 before the first such gap. The level is *held* for its window after it was wanted last. The last
 ///    pause without calls that was longer than the limit does not count as idle time: memory held through it
 ///    should not be given back just when the program resumes.
-/// 4. The rule saves 5 % of all time as credit, up to price(peak), and pays with it for the memory that is given
-///    back. While price(peak) is saved, the threshold is the top of the highest level held. Otherwise there is no
-///    threshold, and the pool keeps all.
+/// 4. The rule saves 5 % of all time as credit, up to price(peak), and pays with it for the memory that is
+///    given back. While price(peak) is saved, the threshold is the top of the highest level held. Otherwise
+///    there is no threshold, and the pool keeps everything.
 /// 5. Memory that is given back and got again may be more fragmented than before. So a pool of few large pieces
 ///    keeps all its memory: one whose largest freed block is over a third of its peak, but not nearly all of it.
 ///    And when a pool that has given memory back grows to its former size without a new peak of use, all its idle
@@ -65,8 +66,8 @@ final class AdaptiveThreshold {
     /// The limit in nanoseconds for each MiB of the peak.
     static final long LIMIT_NANOS_PER_MIB = PRICE_NANOS_PER_MIB * TIME_SHARE;
 
-    /// A shorter gap can't be told from the time between looks; the minimum also saves a level its first
-    /// doublings.
+    /// A shorter gap can't be distinguished from the time between looks; the minimum also saves a level
+    /// its first doublings.
     static final long MIN_WINDOW_NANOS = 1_000_000;
 
     /// How far a pool may grow until the next look: some pages of 32 MiB.
@@ -99,7 +100,7 @@ final class AdaptiveThreshold {
     private long keptPeakBytes;
     private boolean swollen;
 
-    /// Creates a rule that knows nothing yet.
+    /// Creates a rule without history.
     ///
     /// @param nanos the time, in nanoseconds
     AdaptiveThreshold(long nanos) {

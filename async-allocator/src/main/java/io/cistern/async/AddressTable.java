@@ -7,8 +7,8 @@ import org.jspecify.annotations.Nullable;
 /// Finds and removes entries by address, of a block or of a stream, without Java heap, since a free must not fail for
 /// lack of it.
 ///
-/// It uses open addressing in a power of two of slots. A removed entry leaves a mark, which goes when the table
-/// is rebuilt.
+/// It uses open addressing in a power of two of slots. A removed entry leaves a mark until the table is
+/// rebuilt.
 ///
 /// Invariant: at most half of the slots are taken, by entries and marks.
 ///

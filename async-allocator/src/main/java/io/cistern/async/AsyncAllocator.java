@@ -96,7 +96,7 @@ final class AsyncAllocator implements DeviceAllocator, MemoryStatistics, MemoryR
             return Availability.no(
                     "async does not own pool=" + options.pool() + ": grant device " + peer + " access with PoolAccess");
         }
-        if (!options.location().managed()) { // all devices reach that from the start
+        if (!options.location().managed()) { // all devices can access managed memory
             devices[device].pools.openTo(peer);
         }
         return Availability.yes();

@@ -31,7 +31,7 @@ import org.jspecify.annotations.Nullable;
 /// **Out of memory.**
 /// 1. Wait for all work of the device: only memory whose frees have completed goes to another stream or to the
 ///    device.
-/// 2. Make the frees that had waited for that.
+/// 2. Make the frees that waited for this work.
 /// 3. Trim all pools of the device: pages scattered between blocks go back, and return as one range.
 /// 4. Try once more.
 /// 5. Report how much is held.
@@ -305,7 +305,7 @@ final class AsyncDevice {
         return inTurns && mutex.begin();
     }
 
-    /// Keeps a free that the driver refused, for another try.
+    /// Keeps a free that the driver refused, for a retry.
     void freeFailed(long address, long stream, CudaException failure) {
         if (!failure.result().endsContext()) {
             becomeEventful();

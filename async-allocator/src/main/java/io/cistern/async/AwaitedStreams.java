@@ -2,8 +2,9 @@ package io.cistern.async;
 
 import org.jspecify.annotations.Nullable;
 
-/// Holds the streams that use blocks of one device, and a queue of the streams that freed blocks wait for. The
-/// queue begins with the stream that was looked at longest ago. Guarded by the monitor of [DeferredFrees].
+/// Holds the streams that use blocks of one device, and a queue of the streams that freed blocks wait for.
+/// The queue begins with the stream that was checked least recently. Guarded by the monitor of
+/// [DeferredFrees].
 ///
 /// Only [#named] needs Java heap.
 final class AwaitedStreams {

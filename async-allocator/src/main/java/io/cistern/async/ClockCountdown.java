@@ -51,7 +51,7 @@ final class ClockCountdown {
 
     /// Starts a new count.
     ///
-    /// @param nanos the time, as the clock says
+    /// @param nanos the current time
     void read(long nanos) {
         int line = line();
         long nanosPerCall = Math.max(1, (nanos - lines[line + COUNTED_NANOS]) / lines[line + PLANNED]);

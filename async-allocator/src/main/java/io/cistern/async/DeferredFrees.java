@@ -9,10 +9,10 @@ import org.jspecify.annotations.Nullable;
 /// Holds the blocks of one device that the program has freed and other streams may still use.
 ///
 /// **Idea.** The driver orders a free after the work of one stream. If that stream waited for the other
-/// streams, its later work would be held up. If one idle stream made all frees, the blocks of all streams would
-/// wait for the slowest, and the driver would reuse them only by chance. So this class tells the driver of a
-/// free once the other streams have passed it. By then it is an ordinary free on the stream that the program
-/// named.
+/// streams, its later work would be held up. If one idle stream made all frees, the blocks of all streams
+/// would wait for the slowest, and the driver would reuse them only by chance. So this class calls the
+/// driver's free only once the other streams have passed it. By then it is an ordinary free on the stream
+/// that the program named.
 ///
 /// **Steps.**
 /// 1. A freed block joins the open [batch][FencedBatch] of each other [stream][UsingStream] that uses it.
@@ -96,7 +96,7 @@ final class DeferredFrees {
         return new DeferredFree(address, ofEndedStreams);
     }
 
-    /// Notes that a stream uses a live block. If the Java heap is full, it has noted nothing.
+    /// Records that a stream uses a live block. If the Java heap is full, nothing is recorded.
     void record(long address, long stream) {
         DeferredFree known = used.find(address);
         if (known != null && known.isUsedOn(stream)) {
@@ -143,7 +143,7 @@ final class DeferredFrees {
         if (--block.awaited == 0) {
             finish(block);
         } else if (stream == Streams.PER_THREAD_DEFAULT) {
-            freeBehindBatches(block); // On another thread that handle would mean another stream.
+            freeBehindBatches(block); // On another thread that handle would name another stream.
         }
         any = streams.count() > 0;
     }

@@ -12,8 +12,8 @@ import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/// Holds the driver's pools that serve one device: one pool, opened when the device is first used; or one per
-/// stream; or one for small blocks and one for the others.
+/// Holds the driver's pools that serve one device: one pool, opened when the device is first used; or one
+/// per stream; or one for small blocks and one for all other blocks.
 ///
 /// The pool of an ended stream serves the next stream without one. So there are never more pools than streams
 /// at a time, and memory that the ended stream left is not lost. The driver itself tracks which frees have
@@ -192,7 +192,7 @@ final class DevicePools {
         return adaptive == null ? 0 : adaptive.giveBack();
     }
 
-    /// Notes that somebody reads figures; if the program is silent, memory may go back.
+    /// Called when statistics are read; if the program has stopped calling, memory may be released.
     void figuresAreRead() {
         if (adaptive != null) {
             adaptive.lookIfSilent();

@@ -15,7 +15,7 @@ import java.util.concurrent.locks.ReentrantLock;
 /// 1. Every [#CALLS_BETWEEN_LOOKS] calls, the calling thread checks which thread looked last. If it was another
 ///    thread, threads take turns from then on.
 /// 2. When a thread has had [#CALLS_ALONE] turns in a row and nobody waits, threads stop taking turns.
-/// 3. A thread that waits for longer than any call takes goes on without a turn, and threads stop taking turns
+/// 3. A thread that waits longer than any call takes proceeds without a turn, and threads stop taking turns
 ///    for good: a stack overflow may have kept a thread from ending its own turn.
 ///
 /// **Threads.** Any. The numbers are plain: a race only delays a look.

@@ -15,11 +15,11 @@ import java.util.Map;
 
 /// One pool of the driver in use: created here, or another owner's.
 ///
-/// In another owner's pool only the attributes that options name are set. Closing restores each one, unless it
-/// has a value other than ours by then: somebody else has set it meanwhile, and that value stays.
+/// In another owner's pool only the attributes that options name are set. Closing restores each attribute,
+/// unless other code has changed its value since.
 ///
-/// **Threads.** One thread opens it and one closes it; all else by any thread at any time, even during and
-/// after the close.
+/// **Threads.** One thread opens it and one closes it. Any thread may make other calls at any time, even
+/// during and after the close.
 final class DriverPool {
     /// The unit in which the driver obtains memory and gives it back on an H200. Asked to keep a number of bytes,
     /// the driver keeps at least that many, so up to a page more. For a maximum, it is asked for a page less,

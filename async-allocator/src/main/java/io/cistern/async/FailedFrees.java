@@ -103,7 +103,7 @@ final class FailedFrees {
             grow();
         }
         addresses[count] = address;
-        // On another thread that handle would mean another stream.
+        // On another thread that handle would name another stream.
         streams[count] = stream == Streams.PER_THREAD_DEFAULT ? NONE : stream;
         numbers[count] = ++lastNumber;
         count++;

@@ -171,8 +171,8 @@ final class GraphAllocations implements GraphAllocator, StreamUses {
         return trim(driver, device, keepBytes);
     }
 
-    /// Gives back memory that the driver keeps for graphs of a device and no graph uses now, also of graphs
-    /// that are gone.
+    /// Gives back memory that the driver keeps for graphs of a device and no graph uses now, even if its
+    /// graph is gone.
     static long trim(CudaDriver driver, int device, long keepBytes) {
         long before = driver.graphs().memory(device, GraphMemoryAttribute.RESERVED_CURRENT);
         if (before > keepBytes) {
@@ -182,7 +182,7 @@ final class GraphAllocations implements GraphAllocator, StreamUses {
     }
 
     /// Waits for the device, because streams that the program named in its frees may still be busy. After a
-    /// refusal the next call goes on with the rest.
+    /// refusal, the next call continues with the remaining blocks.
     @Override
     public void graphsGone() {
         graphsAreGone = true;

@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
 /// Only the last batch is open. After the stream has ended, blocks that it used wait for its end when they are
 /// freed.
 final class UsingStream {
-    /// Instead of a handle: the stream has ended.
+    /// Stands for the handle of a stream that has ended.
     static final long ENDED = -1;
 
     /// The handle, or [#ENDED].

@@ -202,7 +202,7 @@ public final class DeviceArena implements AutoCloseable {
         }
     }
 
-    /// A chunk that other streams use goes back to its allocator, which knows those streams.
+    /// A chunk that other streams use is freed to its allocator, which tracks those streams.
     private void freeChunks() {
         if (chunk != ArenaChunk.NONE) {
             full.add(chunk);

@@ -20,11 +20,10 @@ import java.util.function.Function;
 ///
 /// Like a [slice][DeviceBuffer#slice], this is a view: it becomes unusable when the buffer is closed.
 ///
-/// **Errors.** Typed methods throw an [IllegalArgumentException] if the elements have another type. All methods that
-/// access elements throw an [IllegalStateException] if the buffer is closed, and an [IndexOutOfBoundsException] if
-/// there
-/// is no such element. Those that wait for the buffer's stream throw an [IllegalStateException] while it is being
-/// captured.
+/// **Errors.** Typed methods throw an [IllegalArgumentException] if the elements have another type. All
+/// methods that access elements throw an [IllegalStateException] if the buffer is closed, and an
+/// [IndexOutOfBoundsException] if there is no such element. Methods that wait for the buffer's stream throw
+/// an [IllegalStateException] while that stream is being captured.
 ///
 /// @param buffer the buffer
 /// @param layout the type of an element

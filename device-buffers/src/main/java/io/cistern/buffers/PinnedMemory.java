@@ -42,7 +42,7 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class PinnedMemory implements HostMemory {
-    /// Front slots lie so far apart that threads with different sizes share no cache line.
+    /// Front slots are far enough apart that threads with different sizes share no cache line.
     private static final int STRIDE = 16;
 
     /// The size class of an empty buffer.

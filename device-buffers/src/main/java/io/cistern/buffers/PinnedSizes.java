@@ -1,8 +1,8 @@
 package io.cistern.buffers;
 
-/// The sizes of pinned blocks, numbered from the smallest: powers of two from 4 KiB to 1 MiB, and above that eight
-/// steps to each power of two. So a large block has at most an eighth more than was asked for. This matters because
-/// pinned memory is taken from all programs of the host.
+/// The sizes of pinned blocks, numbered from the smallest: powers of two from 4 KiB to 1 MiB, and above
+/// that eight steps to each power of two. So a large block is at most an eighth larger than the request.
+/// This matters because pinned memory is taken from all programs of the host.
 final class PinnedSizes {
     /// The largest block: 4 TiB.
     static final int MAX_SHIFT = 42;

@@ -17,7 +17,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
-/// The handles of one device, and which thread has which.
+/// Manages the handles of one device, and records which thread has which handle.
 ///
 /// There are `maxHandles` places. A handle takes one while a thread has it, while it is being created or destroyed,
 /// or while only graphs need it; idle handles take none. A thread gets a place before it looks for an idle handle,
@@ -36,22 +36,22 @@ final class DeviceHandles<H> {
     /// Throws unless the pool is open.
     private final Runnable requireOpen;
 
-    /// For virtual threads with handles of the pool, on any device.
+    /// The places of virtual threads with handles of the pool, on any device.
     private final Places threadPlaces;
 
     private final Places places;
 
-    /// Of threads that have handles or open leases.
+    /// The slots of threads that have handles or open leases.
     private final Set<ThreadSlot<H>> slots = ConcurrentHashMap.newKeySet();
 
     @SuppressWarnings("ThreadLocalUsage") // one a pool and device, of which there are few
     private final ThreadLocal<ThreadSlot<H>> ofThread = ThreadLocal.withInitial(ThreadSlot::new);
 
-    /// All that exist.
+    /// All existing handles.
     private final Set<PooledHandle<H>> handles = ConcurrentHashMap.newKeySet();
 
-    /// Those that no thread has, the longest idle first. Guarded by its own monitor. It has room for all handles,
-    /// so giving one back needs no Java heap.
+    /// Handles that no thread has, the longest idle first. Guarded by its own monitor. It has room for all
+    /// handles, so returning one needs no Java heap.
     private final ArrayList<PooledHandle<H>> idle = new ArrayList<>();
 
     // A call that finds its stream set counts nothing.
@@ -101,7 +101,8 @@ final class DeviceHandles<H> {
         return handle != null && !memory.moduleSupport().isCaptured(device, stream) ? handle : null;
     }
 
-    /// Sets a stream in the calling thread's handle; a platform thread without one takes one first.
+    /// Sets a stream in the calling thread's handle; a platform thread without a handle takes one
+    /// first.
     H set(ThreadSlot<H> slot, long stream) {
         if (slot.isVirtual() && stream == Streams.PER_THREAD_DEFAULT) {
             throw new UnusableStreamException(
@@ -276,8 +277,8 @@ final class DeviceHandles<H> {
         }
     }
 
-    /// Has the library create a handle. If it refuses, for example because the device has no memory, the call is
-    /// repeated once after memory was freed.
+    /// Has the library create a handle. If the library refuses, for example because the device has no
+    /// memory, frees memory and retries once.
     private void fill(PooledHandle<H> empty) {
         try {
             create(empty);
@@ -338,8 +339,8 @@ final class DeviceHandles<H> {
         }
     }
 
-    /// Has the library destroy a handle. If its context is dead, the handle is not touched, since it died with the
-    /// context. If the library refuses, the handle is lost, which is counted.
+    /// Has the library destroy a handle. If its context is dead, the handle is not touched, since it died
+    /// with the context. If the library refuses, the handle is lost, and the failure is counted.
     private void destroyNow(PooledHandle<H> handle) {
         try {
             if (!isContextDead()) {
@@ -454,7 +455,7 @@ final class DeviceHandles<H> {
         }
     }
 
-    /// Gives back the workspaces that no call can be using.
+    /// Frees the workspaces that no call can be using.
     ///
     /// @return their bytes
     long releaseWorkspaces() {

@@ -30,7 +30,7 @@ public final class HandleLease<H> implements AutoCloseable {
         return ready == null ? handles.set(slot, stream) : ready;
     }
 
-    /// Ends the lease. Work that was enqueued on streams goes on. Closing twice does nothing.
+    /// Ends the lease. Work already enqueued on streams is unaffected. Closing twice does nothing.
     ///
     /// @throws IllegalStateException if another thread opened the lease
     @Override

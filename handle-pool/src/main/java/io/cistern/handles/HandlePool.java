@@ -38,8 +38,8 @@ import java.util.concurrent.locks.LockSupport;
 ///    creates one.
 /// 3. A thread ends. Once the pool's watching thread, or a thread that needs a handle, notices the end,
 ///    the handle is [destroyed or kept][HandleStrategy].
-/// 4. A virtual thread has a handle only during a [lease][#lease]. At most [maxVirtualThreads][HandlePoolOptions]
-///    have leases at once; others wait in the order of their arrival.
+/// 4. A virtual thread has a handle only during a [lease][#lease]. At most
+///    [maxVirtualThreads][HandlePoolOptions] have leases at once; further threads wait in order of arrival.
 /// 5. The stream is being captured. The handle, and a workspace from the graph's own memory, live as
 ///    long as the graph.
 ///
@@ -226,7 +226,7 @@ public final class HandlePool<H> implements AutoCloseable {
             System.getLogger(HandlePool.class.getName())
                     .log(Level.WARNING, "maintenance of " + this + " failed; the pool stays usable", failure);
         } catch (OutOfMemoryError ofTheHeap) {
-            // There is no Java heap to report it with.
+            // No Java heap is left to report it.
         }
     }
 
@@ -254,8 +254,8 @@ public final class HandlePool<H> implements AutoCloseable {
 
     /// Waits until all leases have ended, then destroys all handles and workspaces. Handles and
     /// workspaces that graphs need are destroyed together with the graphs. Threads must no longer use
-    /// handles that they got outside leases. Work that was enqueued on streams goes on. Closing twice
-    /// does nothing.
+    /// handles that they got outside leases. Work already enqueued on streams is unaffected. Closing
+    /// twice does nothing.
     ///
     /// @throws IllegalStateException if leases stay open for longer than [HandlePoolOptions#closeWait]; the
     ///     pool stays open then
@@ -291,7 +291,7 @@ public final class HandlePool<H> implements AutoCloseable {
 
     private void end() {
         Failures failures = new Failures();
-        synchronized (watcher) { // after the look that goes on
+        synchronized (watcher) { // after the check in progress
             watcher.shutdown();
         }
         try {

@@ -15,9 +15,9 @@ import java.time.Duration;
 /// @param maxHandles the most handles that a device has, at least 1; [Integer#MAX_VALUE], the default, sets no
 ///     limit
 /// @param maxWait how long a call waits before it fails, if `maxHandles` or `maxVirtualThreads` is
-///     reached. The time starts again whenever another thread gives a handle or its lease back. So
+///     reached. The time restarts whenever another thread returns a handle or closes its lease. So
 ///     threads that hold handles while they wait for one another fail after this time
-/// @param idleAge how long a handle that no thread has is kept
+/// @param idleAge how long an idle handle is kept
 /// @param closeWait how long [HandlePool#close] waits for open leases
 public record HandlePoolOptions(
         HandleStrategy strategy,

@@ -5,8 +5,8 @@ package io.cistern.handles;
 ///
 /// @param threads the platform threads that have taken a handle so far
 /// @param leases the leases that were opened
-/// @param abandonedLeases the threads that ended while they had leases open; the pool took their handles
-///     back
+/// @param abandonedLeases the threads that ended while they had leases open; the pool reclaimed their
+///     handles
 /// @param created the handles that the library created
 /// @param destroyed the handles that were destroyed
 /// @param reused how often a thread took an idle handle

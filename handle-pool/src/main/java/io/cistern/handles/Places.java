@@ -8,7 +8,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/// A limited number of places. Threads wait for one in the order in which they came.
+/// A limited number of places, for which threads wait in order of arrival.
 ///
 /// **Threads.** Any.
 final class Places {
@@ -25,7 +25,7 @@ final class Places {
 
         private OfThread() {}
 
-        /// Returns that of the calling thread.
+        /// Returns the place of the calling thread.
         static OfThread current() {
             return CURRENT.get();
         }
@@ -39,7 +39,7 @@ final class Places {
             handles.incrementAndGet();
         }
 
-        /// Called after a handle of the thread was given back. Needs no Java heap.
+        /// Called after the thread returned a handle. Needs no Java heap.
         void leave() {
             Places counting = entered;
             if (handles.decrementAndGet() == 0 && counting != null) {

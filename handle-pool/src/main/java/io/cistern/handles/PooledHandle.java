@@ -13,10 +13,10 @@ import java.util.Optional;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/// A handle that a pool created, with its workspaces: memory of the device's current allocator for the stream that
-/// is set, and for the one that was set before. Each is freed in the order of its stream: when a third stream is
-/// set, or when no thread has the handle any more. The previous stream's workspace is also freed when memory runs
-/// out. So the allocator, and not the handle, keeps them for the next time.
+/// A handle that a pool created, with its workspaces: memory of the device's current allocator for the
+/// stream that is set, and for the one that was set before. Each is freed in the order of its stream: when
+/// a third stream is set, or when no thread has the handle any more. The previous stream's workspace is
+/// also freed when memory runs out. So the allocator, not the handle, caches them for reuse.
 ///
 /// For each graph that it is captured into, the handle has another workspace, from the graph's own memory. Both live
 /// as long as the graph.
@@ -62,7 +62,7 @@ final class PooledHandle<H> {
     /// The stream and the workspace that launches of a graph use.
     private record GraphUse(GraphMemory graph, long stream, long workspace) {}
 
-    /// When its last thread gave it back, by [System#nanoTime]. Guarded by the monitor of the idle handles.
+    /// When its last thread returned it, by [System#nanoTime]. Guarded by the monitor of the idle handles.
     long idleSince;
 
     private final HandleLibrary<H> library;
@@ -74,18 +74,18 @@ final class PooledHandle<H> {
     /// Set once, before any other thread sees this.
     private @Nullable H raw;
 
-    /// Of the stream that is set.
+    /// The workspace of the stream that is set.
     private @Nullable Workspace bound;
 
-    /// Of the stream that was set before.
+    /// The workspace of the stream that was set before.
     private @Nullable Workspace before;
 
-    /// Those that are set, and those that were taken away and are not free yet.
+    /// The workspaces that are set, and those taken away but not yet freed.
     private final List<Workspace> workspaces = new ArrayList<>();
 
     private final List<GraphUse> graphUses = new ArrayList<>();
 
-    /// Whether it has to be destroyed when no graph needs it any more.
+    /// Whether to destroy the handle once no graph needs it.
     private boolean ended;
 
     /// @param destroy called when the last graph is gone that needed a handle which has [ended][#end]
@@ -176,7 +176,7 @@ final class PooledHandle<H> {
         return taken;
     }
 
-    /// Gives back a workspace that was taken away.
+    /// Frees a workspace that was taken away.
     ///
     /// @return its bytes
     long free(@Nullable Workspace workspace) {
@@ -270,7 +270,7 @@ final class PooledHandle<H> {
         failures.rethrow();
     }
 
-    /// Notes that no thread will have the handle again.
+    /// Records that no thread will use the handle again.
     ///
     /// @return whether the caller has to destroy it now; if not, it is destroyed once its last graph is gone
     synchronized boolean end() {

@@ -15,7 +15,7 @@ final class ThreadSlot<H> {
     /// The owner's place among virtual threads; null for a platform thread.
     final Places.@Nullable OfThread place;
 
-    /// The owner's name, for people.
+    /// The owner's name, for messages.
     final String name;
 
     /// The number of open leases, written only by the owner.

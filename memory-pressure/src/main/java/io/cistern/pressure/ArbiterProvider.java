@@ -14,7 +14,7 @@ import java.util.List;
 /// Its options are `upstream`, a spec, which is required, and `patience_millis`, at least 1, by default
 /// 100.
 public final class ArbiterProvider implements AllocatorProvider {
-    /// Created when first needed: every program with this JAR creates the provider.
+    /// Created on first use, since every program with this JAR creates the provider.
     private static final class Options {
         static final SpecOption<String> UPSTREAM = SpecOption.of(
                 "arbiter", "upstream", "a spec", "required", "the allocator that tasks share", AllocatorOptions::text);

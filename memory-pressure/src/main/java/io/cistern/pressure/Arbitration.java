@@ -198,8 +198,8 @@ final class Arbitration {
         }
     }
 
-    /// Makes the exception that tells a thread to give up. If the Java heap is full, the thread goes on with an
-    /// [OutOfMemoryError], and nobody waits for its rollback.
+    /// Creates the exception that makes a thread give up. If the Java heap is full, the thread goes on with
+    /// an [OutOfMemoryError], and nobody waits for its rollback.
     private TaskOom givingUp(TaskThread self, boolean splits, Refusal refusal) {
         boolean rollsBack = false;
         try {
@@ -219,7 +219,7 @@ final class Arbitration {
         }
     }
 
-    /// Makes the exception that tells a thread to give up, and counts it.
+    /// Creates the exception that makes a thread give up, and counts it.
     TaskOom told(TaskThread self, boolean splits, Refusal refusal) {
         TaskOom told =
                 splits ? new SplitAndRetryOom(self, refusal, othersHold(self.task)) : new RetryOom(self, refusal);
@@ -327,7 +327,7 @@ final class Arbitration {
         }
     }
 
-    /// Notes that a piece of work has succeeded.
+    /// Records that a piece of work has succeeded.
     void succeeded(TaskThread self) {
         try (HeldLock _ = lock.held()) {
             self.hasRolledBack = false;
@@ -338,7 +338,8 @@ final class Arbitration {
         }
     }
 
-    /// Notes that the allocator has got memory back. While no thread waits, that is one read.
+    /// Records that memory was returned to the allocator. While no thread waits, this costs one
+    /// read.
     void freed(int device, long byteSize) {
         if (FENCED_BY_OTHERS) {
             VarHandle.acquireFence();

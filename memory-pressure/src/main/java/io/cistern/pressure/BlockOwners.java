@@ -8,11 +8,11 @@ import org.jspecify.annotations.Nullable;
 /// bytes of these blocks.
 ///
 /// **Layout.** [#STRIPES] tables, chosen by the address, each with two arrays: addresses (0 means free) and
-/// owners. An entry stands at the place of its hash or after it, with no free place between (linear probing). A
-/// removal moves later entries into the gap. A table that is half full is doubled.
+/// owners. An entry is in the slot of its hash or a later one, with no free slot between (linear probing).
+/// A removal moves later entries into the gap. A table that is half full is doubled.
 ///
-/// **Invariant**, for each table: count = number of places that are not free ≤ length / 2. If the Java heap has no
-/// room for a larger table, the table stays as it is and the addition fails.
+/// **Invariant**, for each table: count = number of used slots ≤ length / 2. If the Java heap has no room
+/// for a larger table, the table stays as it is and the addition fails.
 ///
 /// **Threads.** Any; each access locks one table for a few reads and writes.
 final class BlockOwners {
@@ -125,7 +125,7 @@ final class BlockOwners {
             return owner;
         }
 
-        /// Returns the place of an address, or the free place where it would be added.
+        /// Returns the slot of an address, or the free slot where it would be added.
         private int find(long address, long hash) {
             int at = home(hash);
             while (addresses[at] != 0 && addresses[at] != address) {
@@ -134,7 +134,7 @@ final class BlockOwners {
             return at;
         }
 
-        /// Closes a gap: moves later entries into it, so that no entry stands after a gap.
+        /// Closes a gap: moves later entries into it, so that no entry follows a gap.
         private void close(int free) {
             int gap = free;
             for (int at = next(gap); addresses[at] != 0; at = next(at)) {
@@ -165,7 +165,7 @@ final class BlockOwners {
             }
         }
 
-        /// Takes bits below those that choose the table.
+        /// Returns the slot of a hash, from bits below those that choose the table.
         private int home(long hash) {
             return (int) (hash >>> 24) & (addresses.length - 1);
         }

@@ -5,10 +5,11 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Predicate;
 
-/// Detects threads that wait for something other than the arbiter: a lock, a future, a queue. If they wait for
-/// another task, and that task waits for memory, they are part of a deadlock that no lock knows of. If they wait
-/// for something else, such as a network, they will go on and may free what their task holds. The object of a wait
-/// can't be seen, so there are two bounds on how long a thread is seen waiting and doing nothing else:
+/// Detects threads that wait for something other than the arbiter: a lock, a future, a queue. If they wait
+/// for another task, and that task waits for memory, they are part of a deadlock that no lock detects. If
+/// they wait for something else, such as a network, they will go on and may free what their task holds. The
+/// object of a wait can't be seen, so there are two bounds on how long a thread is seen waiting and doing
+/// nothing else:
 ///
 /// - After the *patience* it counts as waiting ([#allWait]), so another thread may have to roll back and repeat its
 ///   work.

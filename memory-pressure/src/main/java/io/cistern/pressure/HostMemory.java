@@ -9,8 +9,8 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
-/// Allocates pinned host memory within a limit. A block that a stream still uses goes back to the driver once the
-/// stream has passed that use. Giving a block back needs no Java heap.
+/// Allocates pinned host memory within a limit. A block that a stream still uses is returned to the driver
+/// once the stream has passed that use. Returning a block needs no Java heap.
 ///
 /// **Invariant.** taken = bytes of all blocks that were taken and not yet given back to the driver ≤ limit.
 ///

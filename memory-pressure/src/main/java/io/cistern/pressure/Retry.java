@@ -23,8 +23,8 @@ import org.jspecify.annotations.Nullable;
 /// ends the whole run. Before the body throws, it must free the memory that it allocated. Its inputs should
 /// be [spillable][SpillableBuffer].
 ///
-/// **Parts** that are [AutoCloseable] are closed after use, in success and failure; only the caller closes
-/// the input itself. If the run fails, results that are [AutoCloseable] are closed.
+/// **Parts** that are [AutoCloseable] are closed after use, on success and on failure; only the caller
+/// closes the input itself. If the run fails, results that are [AutoCloseable] are closed.
 ///
 /// If the calling thread is in no task, the body runs once.
 public final class Retry {

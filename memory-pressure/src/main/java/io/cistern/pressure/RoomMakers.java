@@ -4,7 +4,7 @@ import io.cistern.errors.DeviceOutOfMemoryException;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.LongSupplier;
 
-/// Retries a refused allocation for as long as a room maker frees something.
+/// Retries a refused allocation while a room maker frees memory.
 final class RoomMakers {
     private final CopyOnWriteArrayList<RoomMaker> makers = new CopyOnWriteArrayList<>();
 

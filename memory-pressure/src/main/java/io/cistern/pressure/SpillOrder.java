@@ -3,11 +3,11 @@ package io.cistern.pressure;
 import java.util.Iterator;
 import java.util.concurrent.ConcurrentSkipListSet;
 
-/// Holds the buffers that may leave a place, in the order in which they go: lowest priority first, and of equal
-/// ones the least recently used first. Finding the first buffer does not look at the others.
+/// Holds the buffers that may leave a place, in the order in which they leave: lowest priority first, and
+/// at equal priority the least recently used first. Finding the first buffer does not look at the others.
 ///
-/// **Threads.** Any. An iteration also meets buffers that are added meanwhile, if they come after those it has
-/// met.
+/// **Threads.** Any. An iteration also visits buffers that are added meanwhile, if they come after those
+/// already visited.
 final class SpillOrder implements Iterable<SpillableBuffer> {
     private final ConcurrentSkipListSet<Rank> ranks = new ConcurrentSkipListSet<>();
 

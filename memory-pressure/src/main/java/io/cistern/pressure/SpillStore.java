@@ -297,7 +297,7 @@ public final class SpillStore implements RoomMaker, AutoCloseable {
         failures.rethrow();
     }
 
-    /// If that fails, a later call tries again.
+    /// Closes a device's stream; if that fails, a later call retries.
     private void closeStream(int device, SpillDevice each) {
         boolean done = false;
         try {

@@ -104,7 +104,7 @@ public final class SpillableBuffer implements AutoCloseable {
         return home.equals(other);
     }
 
-    /// Gives it its memory, unless the store has been closed meanwhile.
+    /// Assigns the buffer its memory, unless the store has been closed meanwhile.
     ///
     /// @return whether the memory is its own now
     boolean opened(long itsAddress, long stream) {

@@ -18,7 +18,7 @@ interface NcclApi {
     /// Returns the version as `ncclGetVersion` codes it.
     int version();
 
-    /// Returns the name and version of the library, for people.
+    /// Returns a human-readable name and version of the library.
     String description();
 
     UniqueId uniqueId();

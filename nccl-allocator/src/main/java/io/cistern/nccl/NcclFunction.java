@@ -156,7 +156,7 @@ final class NcclFunction {
 
     /// Throws an exception if a call did not succeed.
     ///
-    /// @param arguments the call's arguments, for people
+    /// @param arguments the call's arguments, for the message
     void check(int code, String arguments) {
         if (code != NcclResult.SUCCESS.code()) {
             throw failed(code, arguments);

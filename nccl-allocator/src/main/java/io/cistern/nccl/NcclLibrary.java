@@ -15,7 +15,8 @@ import java.util.function.Supplier;
 
 /// The loaded libnccl and the addresses of its functions. Once loaded, it stays loaded.
 ///
-/// It is searched for under [Setting#NCCL_LIBRARY], else as `libnccl.so.2` in the system's places.
+/// It is loaded from [Setting#NCCL_LIBRARY] if that is set, else as `libnccl.so.2` from the
+/// system's library path.
 final class NcclLibrary {
     static final String PROPERTY = Setting.NCCL_LIBRARY.key();
     private static final String PRODUCT = "NCCL";
@@ -37,8 +38,8 @@ final class NcclLibrary {
     /// A library, or the reason why none can be used.
     record LoadResult(Optional<NcclLibrary> library, String reason) {}
 
-    /// Loads the configured library. Never throws: the reason of a failure says what is missing and what to do
-    /// about it.
+    /// Loads the configured library. Never throws; after a failure, the reason says what is missing and
+    /// what to do about it.
     static LoadResult find() {
         return tried(() -> SharedLibrary.find(PRODUCT, Setting.NCCL_LIBRARY, NAME));
     }

@@ -53,7 +53,7 @@ public enum NcclResult {
         return UNKNOWN;
     }
 
-    /// Returns name, number and meaning, for people. Never throws.
+    /// Returns name, number and meaning, for messages. Never throws.
     static String describe(int code) {
         NcclResult result = of(code);
         String name = result == UNKNOWN ? "ncclResult" : "nccl" + camelCase(result.name());

@@ -14,9 +14,9 @@ import java.util.function.Consumer;
 
 /// Provides segments from `ncclMemAlloc`: memory that NCCL can share, register and reach from all peers.
 ///
-/// A segment goes back once no communicator has it registered. [#tryRelease] keeps it while such a communicator
-/// is in a call. Segments that are left when the source is closed go back when the last communicator
-/// deregisters them.
+/// A segment is freed once no communicator has it registered. [#tryRelease] keeps it while such a
+/// communicator is in a call. Segments that remain when the source is closed are freed when the last
+/// communicator deregisters them.
 final class NcclSource implements RangeSource, SegmentRegistry.Owner {
     private final NcclApi api;
     private final CudaDriver driver;
@@ -127,7 +127,7 @@ final class NcclSource implements RangeSource, SegmentRegistry.Owner {
         registry.abandonAll(segments, late);
     }
 
-    /// Tries a few times, since nobody does later.
+    /// Tries a few times, since nothing retries later.
     private void freeLate(Segment segment) {
         for (int tries = 0; tries < DeadContext.MOST_TRIES; tries++) {
             try {

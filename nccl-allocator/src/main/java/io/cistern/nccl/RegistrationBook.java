@@ -27,8 +27,8 @@ final class RegistrationBook implements SegmentRegistry.Registrant {
 
     private long seenVersion = -1;
 
-    /// Whether present segments are being registered; one of them must not go meanwhile. Set before the registry is
-    /// asked for them, under whose lock [#tryDrop] reads it.
+    /// Whether present segments are being registered; none of them may be freed meanwhile. Set before the
+    /// registry is asked for them, under whose lock [#tryDrop] reads it.
     private volatile boolean isRegistering;
 
     RegistrationBook(Communicator communicator, SegmentRegistry registry) {

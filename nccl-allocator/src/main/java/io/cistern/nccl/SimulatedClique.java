@@ -100,7 +100,7 @@ final class SimulatedClique {
         SimulatedExchange exchange = exchange(rank, call);
         try {
             exchange.join(rank.rank(), call, stream, staging.kernels(devices[rank.rank()]));
-            notifyAll(); // who finishes may wait for this rank
+            notifyAll(); // a finishing rank may wait for this one
         } catch (NcclException failure) {
             fail(failure.result());
             throw failure;
@@ -166,7 +166,7 @@ final class SimulatedClique {
         return exchange;
     }
 
-    /// Releases streams that wait for ranks which will not come.
+    /// Releases streams that wait for ranks that will never call.
     private void fail(NcclResult result) {
         error = result;
         underWay.forEach(SimulatedExchange::letGo);

@@ -207,7 +207,7 @@ final class SimulatedExchange {
         parts.forEach(part -> FLAG.setVolatile(part.flag, 0L, 1));
     }
 
-    /// Expects no other rank to call.
+    /// Stops expecting further ranks to call.
     void abandon() {
         isAbandoned = true;
     }
@@ -217,7 +217,7 @@ final class SimulatedExchange {
         return parts.size() < members && parts.stream().anyMatch(part -> part.device == device);
     }
 
-    /// Frees its memory and events if all ranks have called that are expected, and all streams are past it.
+    /// Frees its memory and events if all expected ranks have called and all streams are past it.
     boolean freeIfDone() {
         boolean done =
                 (isAbandoned || parts.size() == members) && parts.stream().allMatch(this::hasPassed);

@@ -28,7 +28,7 @@ public final class SymmetricProvider implements AllocatorProvider {
     private static final long USUAL_BYTES = 512L << 20;
     private static final long MIN_BYTES = 2L << 20;
 
-    /// Created when first needed: every program with this JAR creates the provider.
+    /// Created on first use, since every program with this JAR creates the provider.
     private static final class Options {
         static final SpecOption<Long> BYTES = SpecOption.of(
                 "symmetric",

@@ -14,8 +14,8 @@ import java.util.Optional;
 import java.util.function.LongPredicate;
 
 /// An importer's connection, which asks one question at a time and waits for its answer. After a failure in
-/// between it asks no more. If an answer was only late, buffers are still [released][#release], and one that was
-/// mapped by that answer is released at the end.
+/// between, it asks nothing more. If an answer was only late, buffers are still [released][#release], and
+/// one that was mapped by that answer is released at the end.
 final class ExporterLink implements AutoCloseable {
     private final Path path;
     private final LocalSocket socket;
@@ -138,7 +138,7 @@ final class ExporterLink implements AutoCloseable {
         }
     }
 
-    /// Tells the exporter that a use has ended. An exporter that is gone, or has broken the protocol, need not know.
+    /// Notifies the exporter that a use has ended, unless the exporter is gone or has broken the protocol.
     ///
     /// @throws SharingException [Reason#PEER_FAILED] if the exporter's driver refuses
     synchronized void release(long use) {
@@ -196,8 +196,8 @@ final class ExporterLink implements AutoCloseable {
         }
     }
 
-    /// Returns whether the exporter was there a moment ago. It sends nothing unasked, so if there is anything to
-    /// read, the connection has ended.
+    /// Returns whether the exporter was connected a moment ago. It sends nothing unasked, so if there is
+    /// anything to read, the connection has ended.
     synchronized boolean isPresent() {
         if (!lost) {
             try {

@@ -6,9 +6,9 @@ import java.util.function.BooleanSupplier;
 
 /// Waits on the host for work that another process has recorded.
 ///
-/// A stream could be told to wait for the event. But if a process is killed, the event that it recorded never
-/// passes (an H200 with driver 580), and nothing frees a stream that waits for it. The host can stop waiting
-/// when it sees that the other process is gone.
+/// A stream could wait for the event instead. But if a process is killed, the event that it recorded never
+/// passes (an H200 with driver 580), and nothing releases a stream that waits for it. The host can stop
+/// waiting when it sees that the other process is gone.
 final class HostWait {
     /// Spinning notices at once that short work is done; longer work is noticed a little late, at hardly any
     /// cost.

@@ -178,7 +178,7 @@ public final class ImportedBuffer implements AutoCloseable {
         close(stream);
     }
 
-    /// Unmaps the buffer in stream order, waits until the stream has reached that point, and tells the
+    /// Unmaps the buffer in stream order, waits until the stream has reached that point, and notifies the
     /// exporter. So the exporter's later work runs after that of this process, even if this process ends.
     /// Closing twice does nothing.
     ///

@@ -28,7 +28,7 @@ import org.jspecify.annotations.Nullable;
 /// try (ImportedPool pool = ImportedPool.connect(driver, Path.of("/run/user/1000/model"));
 ///         ImportedBuffer weights = pool.map("weights", byteSize, stream)) {
 ///     launch(weights.address(), stream);            // comes after the exporter's work
-/// }                                                 // waits for the launch, and tells the exporter
+/// }                                                 // waits for the launch, and notifies the exporter
 /// ```
 ///
 /// **Order of closing.** Close the buffers before the pool. [#close] closes the buffers that are still
@@ -169,8 +169,8 @@ public final class ImportedPool implements AutoCloseable {
 
     /// Maps the buffer that is published under a name, of any size, as [#map] does, and returns it as a
     /// [DeviceBuffer]. Closing the returned buffer unmaps the memory after the work of the buffer's stream,
-    /// and tells the exporter. In this process the buffer does not count as an allocation: no limit applies to
-    /// it, and no statistics include it.
+    /// and notifies the exporter. In this process the buffer does not count as an allocation: no limit
+    /// applies to it, and no statistics include it.
     ///
     /// @param stream a stream of the pool's device, on which the buffer is used first
     /// @throws IllegalArgumentException if the name is not legal, or the stream is of another driver or device

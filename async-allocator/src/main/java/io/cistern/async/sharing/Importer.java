@@ -22,8 +22,9 @@ final class Importer {
         this.process = open(pid);
     }
 
-    /// Returns null if the system has no descriptors of processes, or hides that process. If there is only no room
-    /// for another descriptor, the process is not admitted: its memory could be reused while it still uses it.
+    /// Returns null if the system has no descriptors of processes, or hides that process. If no further
+    /// descriptor can be opened, the process is not admitted: memory could be reused while the process
+    /// still uses it.
     private static @Nullable ProcessDescriptor open(long pid) throws SystemCallException {
         try {
             return ProcessDescriptor.open(pid);

@@ -117,7 +117,7 @@ final class Publications {
                 all().flatMap(ExportedBuffer::importers).distinct().sorted().toList());
     }
 
-    /// Takes the name of a buffer away. The caller holds the lock.
+    /// Withdraws the name of a buffer. The caller holds the lock.
     void withdraw(ExportedBuffer buffer) {
         if (published.remove(buffer.name(), buffer)) {
             withdrawn.add(buffer);
@@ -129,7 +129,7 @@ final class Publications {
         withdrawn.remove(buffer);
     }
 
-    /// Takes all names away and waits until nobody uses a buffer.
+    /// Withdraws all names and waits until no buffer is in use.
     ///
     /// @return false if the wait ended before that
     boolean withdrawAll(Duration patience) {
@@ -139,7 +139,7 @@ final class Publications {
         });
     }
 
-    /// Ends the buffers that are left, even if they are in use.
+    /// Ends the remaining buffers, even if they are in use.
     void endAll() {
         locked(() -> {
             new ArrayList<>(withdrawn).forEach(ExportedBuffer::end);

@@ -16,8 +16,8 @@ import io.cistern.buffers.DeviceBuffer;
 /// class does not handle capsules: the code that takes a tensor out of a capsule must rename the capsule,
 /// and the code that makes a capsule must call the deleter if nobody takes the tensor.
 ///
-/// **Streams.** The consumer of a tensor tells its producer the stream on which it will use the tensor, and
-/// the producer makes that stream wait for the work that fills the tensor. The numbers are those of
+/// **Streams.** The consumer of a tensor passes its producer the stream on which it will use the tensor,
+/// and the producer makes that stream wait for the work that fills the tensor. The numbers are those of
 /// Python's `__dlpack__(stream=…)`: 1 (or `None`) is the legacy default stream, 2 the calling thread's
 /// default stream, -1 requests no ordering, and any other number is a `CUstream`. The standard forbids 0,
 /// so [#share] refuses it.

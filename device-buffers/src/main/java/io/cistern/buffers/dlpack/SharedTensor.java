@@ -13,8 +13,8 @@ import java.lang.foreign.ValueLayout;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/// A buffer that another library holds as a tensor. The struct lives in an arena that the collector frees. So
-/// ending it can't fail, and a second deletion finds no tensor instead of reading freed memory.
+/// A buffer that another library holds as a tensor. The struct lives in an arena that the garbage collector
+/// frees. So ending it can't fail, and a second deletion finds no tensor instead of reading freed memory.
 final class SharedTensor {
     private final DeviceBuffer held;
     private final boolean streamKnown;

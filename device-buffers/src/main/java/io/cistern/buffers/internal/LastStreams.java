@@ -19,7 +19,7 @@ public final class LastStreams implements AutoCloseable {
     private final List<EndedStreams> ended;
     private final Registration announced;
 
-    /// Ends of streams are not recorded any more.
+    /// Whether ends of streams are no longer recorded.
     private volatile boolean closed;
 
     private LastStreams(DeviceMemory memory) {

@@ -106,8 +106,8 @@ public final class MappedMemory {
         }
     }
 
-    /// Gives back what an allocation got before it failed. It creates no object, so it works with a full Java
-    /// heap.
+    /// Undoes the completed steps of a failed allocation. It creates no object, so it works with a full
+    /// Java heap.
     private void undo(Range range, Throwable failure) {
         try {
             if (range.isMapped) {

@@ -16,10 +16,10 @@ import org.jspecify.annotations.Nullable;
 
 /// Records the segments of one source and the communicators that have them registered.
 ///
-/// **Rules.** A new segment is registered with every communicator of its device; a segment that goes is
-/// deregistered first. If a communicator is in a call, nobody waits for it, since that call may itself wait for
-/// the thread that allocates here. A segment that appears meanwhile is registered before the communicator's
-/// next call; one that should go stays ([#letGo]). Nothing here is collective.
+/// **Rules.** A new segment is registered with every communicator of its device; a segment is deregistered
+/// before it is freed. If a communicator is in a call, nobody waits for it, since that call may itself wait
+/// for the thread that allocates here. A segment that appears meanwhile is registered before the
+/// communicator's next call; one that should be freed stays ([#letGo]). Nothing here is collective.
 ///
 /// **Invariant.** A segment for which a communicator has a handle, or on which a window lies, is present or
 /// abandoned.
@@ -41,7 +41,8 @@ public final class SegmentRegistry {
 
     private volatile boolean closed;
 
-    /// Grows with each change, so that one read tells a communicator whether it is up to date.
+    /// Grows with each change, so that a communicator can check with one read whether it is up to
+    /// date.
     private final AtomicLong version = new AtomicLong();
 
     private static final class Abandoned {
@@ -198,7 +199,7 @@ public final class SegmentRegistry {
         return false;
     }
 
-    /// Ends a try to free a segment; if it failed, the segment stays abandoned.
+    /// Ends an attempt to free a segment; if it failed, the segment stays abandoned.
     private void ended(Abandoned taken, boolean freed) {
         try (HeldLock _ = lock.held()) {
             taken.isTaken = false;

@@ -28,9 +28,9 @@ import org.jspecify.annotations.Nullable;
 /// is first used. If an option says `auto`, the widest handle type that the device claims is tried with one
 /// granule, since a claim is not enough (fabric handles also need an IMEX channel).
 ///
-/// **Registration.** Each mapping is a segment of the [SegmentRegistry]. A virtual page keeps its physical page
-/// until it is unmapped, so a registration stays valid that long, even while the page is aliased at another
-/// place.
+/// **Registration.** Each mapping is a segment of the [SegmentRegistry]. A virtual page keeps its physical
+/// page until it is unmapped, so a registration stays valid that long, even while the page is aliased at
+/// another address.
 public final class VmmSource implements PageSource, SegmentRegistry.Owner {
     private static final System.Logger LOG = System.getLogger(VmmSource.class.getName());
 
@@ -48,7 +48,8 @@ public final class VmmSource implements PageSource, SegmentRegistry.Owner {
     /// The physical memory's handle under each segment.
     private final Map<Segment, Long> mapped = new ConcurrentHashMap<>();
 
-    /// Addresses of closed allocators in which mappings were left; they go with the last of these.
+    /// Addresses of closed allocators in which mappings remain; they are freed with the last
+    /// mapping.
     private final Set<Segment> reservations = ConcurrentHashMap.newKeySet();
 
     // Made in advance: closing needs no Java heap for them.

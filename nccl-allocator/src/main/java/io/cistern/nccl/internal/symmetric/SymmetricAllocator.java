@@ -171,8 +171,8 @@ public final class SymmetricAllocator extends AllocatorAdaptor implements Segmen
         upstream.streamClosing(device, stream);
     }
 
-    /// The source's close gives segments back; a segment with windows goes with the last window. If waiting for
-    /// one device fails, the others are waited for too.
+    /// Closing the source frees the segments; a segment with windows is freed with the last window. If
+    /// waiting for one device fails, this still waits for the other devices.
     @Override
     public void close() {
         Failures failures = new Failures();

@@ -57,7 +57,7 @@ final class SymmetricArena {
 
     private static final long PER_THREAD = Streams.PER_THREAD_DEFAULT;
 
-    /// Instead of a stream that can't be named any more; it means all streams.
+    /// Stands for a stream that can't be named any more, and means all streams.
     private static final long GONE = -1;
 
     /// Work that may still use a range: that of a stream, or the work of an ended stream up to its end.
@@ -255,7 +255,7 @@ final class SymmetricArena {
         return true;
     }
 
-    /// Replaces uses by others.
+    /// Replaces each use by the uses that `change` returns.
     private void renew(Function<Use, Set<Use>> change) {
         free.replaceAll((_, range) -> new Free(
                 range.byteSize,
