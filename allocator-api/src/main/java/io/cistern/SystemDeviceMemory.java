@@ -8,14 +8,15 @@ import io.cistern.internal.names.SettingProblems;
 import io.cistern.internal.options.SpecProblems;
 import io.cistern.spi.catalog.Catalog;
 import java.util.List;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /// Opens the process's own device memory on first use. If that fails, each call throws the same exception.
 /// The initialiser catches it: an exception that leaves a class initialiser reaches the program as an error
 /// of the class, and later calls get an error without a reason.
 final class SystemDeviceMemory {
-    /// The device memory, or the exception.
-    private static final Object OPENED = opened();
+    /// Returns the device memory, or throws the exception.
+    private static final Supplier<DeviceMemory> OPENED = opened();
 
     private SystemDeviceMemory() {}
 
@@ -23,26 +24,29 @@ final class SystemDeviceMemory {
         return Catalog.discover(List.of(), List.of());
     }
 
-    private static Object opened() {
+    private static Supplier<DeviceMemory> opened() {
         try {
             DeviceMemory memory = DeviceMemory.builder(CudaDrivers.openBest())
                     .catalog(discovered())
                     .open();
             Opened.memory = memory;
-            return memory;
+            return () -> memory;
         } catch (IllegalSettingException e) {
-            return new ConfigurationException(
-                    SettingProblems.all(Settings.ofProcess(), e, spec -> SpecProblems.of(spec, discovered())), e);
+            return failing(new ConfigurationException(
+                    SettingProblems.all(Settings.ofProcess(), e, spec -> SpecProblems.of(spec, discovered())), e));
         } catch (RuntimeException e) {
-            return e;
+            return failing(e);
         }
     }
 
+    private static Supplier<DeviceMemory> failing(RuntimeException failure) {
+        return () -> {
+            throw failure;
+        };
+    }
+
     static DeviceMemory get() {
-        if (OPENED instanceof DeviceMemory memory) {
-            return memory;
-        }
-        throw (RuntimeException) OPENED;
+        return OPENED.get();
     }
 
     /// Holds the device memory if it was opened. Reading it opens nothing.
