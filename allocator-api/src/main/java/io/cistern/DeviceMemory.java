@@ -156,10 +156,10 @@ public final class DeviceMemory implements AutoCloseable {
     }
 
     /// Returns the public object of an allocator: always the same one while the allocator is open or has
-    /// live blocks.
+    /// live blocks, and until its plug-in has closed.
     Allocator facade(OpenAllocator opened) {
         Allocator facade = facades.computeIfAbsent(opened, each -> new Allocator(this, each));
-        if (opened.isDrained()) {
+        if (opened.isDrained() && !registry.all().contains(opened)) {
             facades.remove(opened);
         }
         return facade;
@@ -277,7 +277,10 @@ public final class DeviceMemory implements AutoCloseable {
 
     /// Returns the allocators that are open or still have live blocks, in the order of opening.
     public List<Allocator> allocators() {
-        return registry.all().stream().map(this::facade).toList();
+        return registry.all().stream()
+                .map(this::facade)
+                .filter(each -> facades.containsKey(each.opened())) // else it has gone meanwhile
+                .toList();
     }
 
     /// Allocates memory for use on a stream, from the allocator of the innermost [Scope] that serves this

@@ -107,6 +107,19 @@ class DeviceMemoryTests {
     }
 
     @Test
+    void anAllocatorIsKnownByOneObjectUntilItIsGone() {
+        List<Allocator> seen = new ArrayList<>();
+        array.whileClosing = () -> {
+            seen.addAll(memory.allocators());
+            seen.addAll(memory.allocators());
+        };
+        MemoryPool pool = memory.pools().open("array");
+        pool.close();
+        assertThat(seen).containsExactly(pool, pool);
+        assertThat(memory.allocators()).isEmpty();
+    }
+
+    @Test
     void afterTheEndNothingIsOpened() {
         Allocator former = memory.setCurrent("array");
         memory.close();
