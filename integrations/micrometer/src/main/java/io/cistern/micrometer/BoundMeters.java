@@ -12,13 +12,16 @@ import io.micrometer.core.instrument.Gauge;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.Tags;
 import io.micrometer.core.instrument.binder.BaseUnits;
-import java.util.HashSet;
+import java.util.Collections;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.ToDoubleFunction;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /// Keeps the meters of one device memory in one registry.
@@ -34,14 +37,58 @@ final class BoundMeters {
     private final MeterGroup ofMemory;
 
     /// By the allocator's name in events; if several share it, the first.
-    private final Map<String, OfAllocator> byEventName = new ConcurrentHashMap<>();
+    private final Map<String, Series> byEventName = new ConcurrentHashMap<>();
 
     /// Guarded by this, like the field below.
-    private final Map<Allocator, OfAllocator> byAllocator = new LinkedHashMap<>();
+    private final Map<Allocator, Series> byAllocator = new LinkedHashMap<>();
 
     private boolean ended;
 
-    private record OfAllocator(String name, String pool, MeterGroup meters) {}
+    /// The tags of an allocator's series.
+    private record Key(String name, String pool) {
+        Tags tags() {
+            return Tags.of("allocator", name, "pool", pool);
+        }
+    }
+
+    /// The meters of an allocator. If it is gone and another one has its tags, they go on with that one: a
+    /// scrape under way may find a meter twice that is removed and added again.
+    private static final class Series {
+        final Key key;
+        final MeterGroup meters;
+        private volatile Shown shown;
+
+        /// @param earlier by device, the counts of the allocators before
+        private record Shown(Allocator allocator, List<AllocatorStatistics> earlier) {
+            AllocatorStatistics counted(int device) {
+                return AllocatorStatistics.sum(List.of(earlier.get(device), allocator.statistics(device)));
+            }
+        }
+
+        Series(Key key, MeterGroup meters, Allocator allocator, int deviceCount) {
+            this.key = key;
+            this.meters = meters;
+            shown = new Shown(allocator, Collections.nCopies(deviceCount, AllocatorStatistics.sum(List.of())));
+        }
+
+        Allocator allocator() {
+            return shown.allocator;
+        }
+
+        AllocatorStatistics counted(int device) {
+            return shown.counted(device);
+        }
+
+        Series continuedWith(Allocator next) {
+            Shown before = shown;
+            shown = new Shown(
+                    next,
+                    IntStream.range(0, before.earlier.size())
+                            .mapToObj(before::counted)
+                            .toList());
+            return this;
+        }
+    }
 
     BoundMeters(DeviceMemory memory, MeterRegistry registry) {
         this.memory = memory;
@@ -141,59 +188,72 @@ final class BoundMeters {
             return;
         }
         List<Allocator> present = memory.allocators();
-        byAllocator.forEach((allocator, of) -> {
+        Map<Key, Series> left = new HashMap<>();
+        byAllocator.forEach((allocator, series) -> {
             if (!present.contains(allocator)) {
-                byEventName.remove(allocator.toString(), of);
-                of.meters().remove();
+                byEventName.remove(allocator.toString(), series);
+                left.put(series.key, series);
             }
         });
         byAllocator.keySet().retainAll(present);
-        for (Allocator allocator : present) {
-            byEventName.putIfAbsent(allocator.toString(), byAllocator.computeIfAbsent(allocator, this::metersOf));
+        try {
+            for (Allocator allocator : present) {
+                Series series = byAllocator.get(allocator);
+                if (series == null) {
+                    Key key = freeKey(allocator);
+                    Series former = left.remove(key);
+                    series = former != null ? former.continuedWith(allocator) : newSeries(key, allocator);
+                    byAllocator.put(allocator, series);
+                }
+                byEventName.putIfAbsent(allocator.toString(), series);
+            }
+        } finally {
+            left.values().forEach(each -> each.meters.remove());
         }
     }
 
-    private OfAllocator metersOf(Allocator allocator) {
-        String pool = allocator instanceof MemoryPool its ? nameOf(its) : "none";
-        String name = freeName(allocator.spec().toString(), pool);
-        MeterGroup meters = ofMemory.with(Tags.of("allocator", name, "pool", pool));
+    private Series newSeries(Key key, Allocator allocator) {
+        int deviceCount = memory.environment().deviceCount();
+        Series series = new Series(key, ofMemory.with(key.tags()), allocator, deviceCount);
         try {
-            addLimit(meters, allocator);
-            for (int device = 0; device < memory.environment().deviceCount(); device++) {
-                addGauges(meters, allocator, device);
-                addCounters(meters, allocator, device);
+            addLimit(series);
+            for (int device = 0; device < deviceCount; device++) {
+                addGauges(series, device);
+                addCounters(series, device);
                 for (RefusalCause cause : RefusalCause.values()) {
-                    EventMeters.refusals(meters, tagOf(device), cause);
+                    EventMeters.refusals(series.meters, tagOf(device), cause);
                 }
             }
-            return new OfAllocator(name, pool, meters);
+            return series;
         } catch (Throwable failure) {
-            meters.remove();
+            series.meters.remove();
             throw failure;
         }
     }
 
-    /// Returns the spec, with a number added if another allocator of the pool has that name.
-    private String freeName(String spec, String pool) {
-        Set<String> taken = new HashSet<>();
-        byAllocator.values().stream().filter(each -> each.pool.equals(pool)).forEach(each -> taken.add(each.name));
-        String name = spec;
-        for (int suffix = 2; taken.contains(name); suffix++) {
-            name = spec + "#" + suffix;
+    /// Returns the tags of an allocator: its spec, with a number added if another allocator of the pool has
+    /// that name.
+    private Key freeKey(Allocator allocator) {
+        String pool = allocator instanceof MemoryPool its ? nameOf(its) : "none";
+        Set<Key> taken = byAllocator.values().stream().map(each -> each.key).collect(Collectors.toSet());
+        String spec = allocator.spec().toString();
+        Key key = new Key(spec, pool);
+        for (int suffix = 2; taken.contains(key); suffix++) {
+            key = new Key(spec + "#" + suffix, pool);
         }
-        return name;
+        return key;
     }
 
     private static String nameOf(MemoryPool pool) {
         return pool.tag().isEmpty() ? "untagged" : pool.tag(); // a pool's number would create ever more series
     }
 
-    private static void addLimit(MeterGroup group, Allocator allocator) {
-        group.meter(
+    private static void addLimit(Series series) {
+        series.meters.meter(
                 Gauge.class,
                 "cistern.memory.limit",
                 Tags.empty(),
-                (tags, registry) -> Gauge.builder("cistern.memory.limit", allocator, BoundMeters::limit)
+                (tags, registry) -> Gauge.builder("cistern.memory.limit", series, at -> limit(at.allocator()))
                         .description("The maximum requested bytes of the allocator's live blocks on all devices")
                         .baseUnit(BaseUnits.BYTES)
                         .tags(tags)
@@ -205,48 +265,51 @@ final class BoundMeters {
         return limit.isSet() ? limit.byteSize() : Double.NaN;
     }
 
-    private static void addGauges(MeterGroup group, Allocator allocator, int device) {
-        bytes(
-                group,
+    private static void addGauges(Series series, int device) {
+        gauge(
+                series,
                 device,
                 "cistern.memory.requested",
                 "Bytes requested in live blocks",
-                allocator,
                 from(device, AllocatorStatistics::requestedBytes));
-        bytes(
-                group,
+        gauge(
+                series,
                 device,
                 "cistern.memory.requested.peak",
                 "Peak of the bytes requested in live blocks",
-                allocator,
                 from(device, AllocatorStatistics::requestedPeakBytes));
-        bytes(group, device, "cistern.memory.reserved", "Bytes reserved from the driver", allocator, at -> {
+        gauge(series, device, "cistern.memory.reserved", "Bytes reserved from the driver", at -> {
             var reserved = at.reservedBytes(device);
             return reserved.isPresent() ? reserved.getAsLong() : Double.NaN;
         });
-        bytes(
-                group,
+        gauge(
+                series,
                 device,
                 "cistern.memory.largest.free",
                 "Bytes in the largest free block",
-                allocator,
                 at -> largestFree(at, device));
-        bytes(
-                group,
+        gauge(
+                series,
                 device,
                 "cistern.memory.stranded",
                 "Idle or waiting bytes kept for the stream that used them",
-                allocator,
                 at -> stranded(at, device));
-        group.meter(
+        series.meters.meter(
                 Gauge.class,
                 "cistern.blocks.live",
                 tagOf(device),
                 (tags, registry) -> Gauge.builder(
-                                "cistern.blocks.live", allocator, from(device, AllocatorStatistics::liveBlocks))
+                                "cistern.blocks.live",
+                                series,
+                                at -> at.allocator().statistics(device).liveBlocks())
                         .description("Live blocks")
                         .tags(tags)
                         .register(registry));
+    }
+
+    private static void gauge(
+            Series series, int device, String name, String description, ToDoubleFunction<Allocator> figure) {
+        bytes(series.meters, device, name, description, series, at -> figure.applyAsDouble(at.allocator()));
     }
 
     private static ToDoubleFunction<Allocator> from(int device, ToDoubleFunction<AllocatorStatistics> figure) {
@@ -268,39 +331,37 @@ final class BoundMeters {
                 : Double.NaN;
     }
 
-    private static void addCounters(MeterGroup group, Allocator allocator, int device) {
+    private static void addCounters(Series series, int device) {
         counter(
-                group,
+                series,
                 device,
                 "cistern.allocations",
                 "Successful allocations",
                 null,
-                allocator,
                 AllocatorStatistics::allocations);
-        counter(group, device, "cistern.frees", "Frees", null, allocator, AllocatorStatistics::frees);
+        counter(series, device, "cistern.frees", "Frees", null, AllocatorStatistics::frees);
         counter(
-                group,
+                series,
                 device,
                 "cistern.memory.allocated",
                 "Bytes requested so far",
                 BaseUnits.BYTES,
-                allocator,
                 AllocatorStatistics::requestedTotalBytes);
     }
 
     private static void counter(
-            MeterGroup group,
+            Series series,
             int device,
             String name,
             String description,
             @Nullable String unit,
-            Allocator allocator,
             ToDoubleFunction<AllocatorStatistics> figure) {
-        group.meter(
+        series.meters.meter(
                 FunctionCounter.class,
                 name,
                 tagOf(device),
-                (tags, registry) -> FunctionCounter.builder(name, allocator, from(device, figure))
+                (tags, registry) -> FunctionCounter.builder(
+                                name, series, at -> figure.applyAsDouble(at.counted(device)))
                         .description(description)
                         .baseUnit(unit)
                         .tags(tags)
@@ -318,14 +379,14 @@ final class BoundMeters {
         if (!byEventName.containsKey(eventName)) {
             follow();
         }
-        OfAllocator found = byEventName.get(eventName);
-        return found == null ? null : found.meters();
+        Series found = byEventName.get(eventName);
+        return found == null ? null : found.meters;
     }
 
     synchronized void end() {
         ended = true;
         ofMemory.remove();
-        byAllocator.values().forEach(each -> each.meters().remove());
+        byAllocator.values().forEach(each -> each.meters.remove());
         byAllocator.clear();
         byEventName.clear();
         MemoryNumbers.giveBack(registry, number);

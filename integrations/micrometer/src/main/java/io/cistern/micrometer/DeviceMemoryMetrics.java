@@ -49,7 +49,8 @@ import java.util.concurrent.TimeUnit;
 ///
 /// `cistern.device.memory.free` is NaN until this process uses the device. A value that an allocator can't
 /// report is NaN. Reading `cistern.allocators`, as each export does, adds the meters of new allocators and
-/// removes those of allocators that are gone.
+/// removes those of allocators that are gone. A new allocator continues the series of one that is gone, if
+/// both have the same tags.
 ///
 /// **Threads.** Any thread may call any method at any time.
 public final class DeviceMemoryMetrics implements MeterBinder, AutoCloseable {

@@ -12,8 +12,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/// Counts and times the rare events of a device memory. The meters of an allocator's events end with the
-/// allocator.
+/// Counts and times the rare events of a device memory. The meters of an allocator's events end with its
+/// other meters.
 ///
 /// **Threads.** Any.
 final class EventMeters implements Consumer<MemoryEvent> {

@@ -27,6 +27,7 @@ import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import io.micrometer.prometheusmetrics.PrometheusConfig;
 import io.micrometer.prometheusmetrics.PrometheusMeterRegistry;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.OptionalLong;
@@ -163,6 +164,39 @@ final class DeviceMemoryMetricsTests {
             }
             assertThat(counts).hasSize(1);
         }
+    }
+
+    /// A scrape under way may find a meter twice that is removed and added again.
+    @Test
+    void aPoolOpenedAgainContinuesItsSeries() {
+        List<Meter.Id> removed = new ArrayList<>();
+        registry.config().onMeterRemoved(meter -> removed.add(meter.getId()));
+        try (DeviceMemoryMetrics metrics = DeviceMemoryMetrics.of(memory)) {
+            metrics.bindTo(registry);
+            for (int times = 1; times <= 3; times++) {
+                try (MemoryPool pool = MemoryPool.builder(memory)
+                        .tag("request")
+                        .limitBytes(times * MIB)
+                        .open()) {
+                    long address = pool.allocate(1000, DEVICE, stream);
+                    assertThat(registry.get("cistern.allocators").gauge().value())
+                            .isEqualTo(2);
+                    assertThat(limitOf("request").value()).isEqualTo((double) times * MIB);
+                    assertThat(ofRequests("cistern.blocks.live").gauge().value())
+                            .isOne();
+                    assertThat(ofRequests("cistern.allocations")
+                                    .functionCounter()
+                                    .count())
+                            .isEqualTo(times);
+                    free(address);
+                }
+            }
+            assertThat(removed).isEmpty();
+        }
+    }
+
+    private RequiredSearch ofRequests(String name) {
+        return registry.get(name).tag("pool", "request");
     }
 
     @Test
