@@ -128,8 +128,14 @@ final class PoolServer implements AutoCloseable {
                 importers.add(new Importer(socket));
                 isAdmitted = true;
             } else {
-                refuseUser(socket, user);
+                turnAway(
+                        socket,
+                        Reason.WRONG_USER,
+                        "this pool is served to the user that exports it, not to user " + user);
             }
+        } catch (RuntimeException failure) {
+            LOG.log(Level.WARNING, "the pool at " + path + " turns a process away", failure);
+            turnAway(socket, Reason.PEER_FAILED, "the exporter failed: " + failure.getMessage());
         } finally {
             if (!isAdmitted) {
                 socket.close();
@@ -137,9 +143,9 @@ final class PoolServer implements AutoCloseable {
         }
     }
 
-    private void refuseUser(LocalSocket socket, long user) {
+    private void turnAway(LocalSocket socket, Reason reason, String text) {
         try {
-            refuse(socket, Reason.WRONG_USER, "this pool is served to the user that exports it, not to user " + user);
+            refuse(socket, reason, text);
         } catch (IOException gone) {
             LOG.log(Level.DEBUG, "a process that connected to {0} has gone: {1}", path, gone.getMessage());
         }

@@ -15,6 +15,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.concurrent.FutureTask;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.LongPredicate;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -286,6 +288,22 @@ class SharedPoolTests {
         assertRefused(
                 Reason.WRONG_USER,
                 () -> ImportedPool.builder(gpus.guest).mayServe(user -> false).connect(gpus.path));
+    }
+
+    @Test
+    void anExporterThatCanNotTellWhoConnectsServesTheOthers() {
+        Path path = gpus.path.resolveSibling("others");
+        AtomicInteger users = new AtomicInteger();
+        LongPredicate mayConnect = _ -> {
+            if (users.getAndIncrement() == 0) {
+                throw new IllegalStateException("no directory of users");
+            }
+            return true;
+        };
+        try (ExportedPool _ = gpus.exporting().mayConnect(mayConnect).serve(path)) {
+            assertRefused(Reason.PEER_FAILED, () -> ImportedPool.connect(gpus.guest, path));
+            ImportedPool.connect(gpus.guest, path).close();
+        }
     }
 
     @Test
