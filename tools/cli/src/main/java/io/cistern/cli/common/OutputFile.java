@@ -38,11 +38,30 @@ public final class OutputFile {
         }
     }
 
-    private static boolean isSame(Path file, Path input) {
+    /// Checks that the files of two options differ, since one would overwrite the other.
+    ///
+    /// @param file a file that was [checked][#check]; null if the option is not given
+    /// @param otherFile likewise
+    /// @throws UsageException if they are one file
+    public static void checkApart(String option, @Nullable Path file, String other, @Nullable Path otherFile) {
+        if (file != null && otherFile != null && isOrWillBeSame(file, otherFile)) {
+            throw new UsageException(option + " and " + other + " name the same file: " + file);
+        }
+    }
+
+    private static boolean isOrWillBeSame(Path file, Path other) {
+        return isSame(file, other)
+                || (!Files.exists(file)
+                        && file.toAbsolutePath()
+                                .normalize()
+                                .equals(other.toAbsolutePath().normalize()));
+    }
+
+    private static boolean isSame(Path file, Path other) {
         try {
-            return Files.isRegularFile(file) && Files.exists(input) && Files.isSameFile(file, input);
+            return Files.isRegularFile(file) && Files.exists(other) && Files.isSameFile(file, other);
         } catch (IOException e) {
-            throw new UsageException(file + " and " + input + " can't be compared: " + e.getMessage());
+            throw new UsageException(file + " and " + other + " can't be compared: " + e.getMessage());
         }
     }
 

@@ -193,6 +193,9 @@ public final class ReplayCommand extends Subcommand {
         OutputFile.check("--series", series, files);
         OutputFile.check("--snapshot", snapshot, files);
         OutputFile.check("--html", html, files);
+        OutputFile.checkApart("--series", series, "--snapshot", snapshot);
+        OutputFile.checkApart("--series", series, "--html", html);
+        OutputFile.checkApart("--snapshot", snapshot, "--html", html);
         List<Trace> traces = readTraces();
         try (ReplayDevice gpu = ReplayDevice.open(
                 device,

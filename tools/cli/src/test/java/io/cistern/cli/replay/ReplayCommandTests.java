@@ -143,6 +143,24 @@ final class ReplayCommandTests {
         assertThat(run.err()).contains("cistern: " + option + " /dev/full can't be written: ");
     }
 
+    @ParameterizedTest
+    @CsvSource({"--series, --html", "--series, --snapshot", "--snapshot, --html"})
+    void resultsOfTwoKindsNeedTwoFiles(String option, String other) throws IOException {
+        Path old = Files.createFile(folder.resolve("old"));
+        Files.createLink(folder.resolve("link"), old);
+        for (String[] names : new String[][] {{"new", "./new"}, {"old", "link"}}) {
+            String file = folder.resolve(names[0]).toString();
+            ProgramRun run = replay("--allocator", "direct", option, file, other, folder + "/" + names[1]);
+            assertThat(run.exitCode()).isEqualTo(ExitCode.BAD_INPUT);
+            assertThat(run.err().strip())
+                    .isEqualTo("cistern: " + option + " and " + other + " name the same file: " + file);
+        }
+        assertThat(old).isEmptyFile();
+        assertThat(replay("--repeat", "1", option, "/dev/null", other, "/dev/null")
+                        .exitCode())
+                .isZero();
+    }
+
     @Test
     void replaysThroughBuffersToo() {
         ProgramRun run =
