@@ -14,6 +14,7 @@ import io.cistern.diagnostics.UnusableMemory;
 import io.cistern.errors.ConfigurationException;
 import io.cistern.errors.DeviceOutOfMemoryException;
 import io.cistern.internal.names.Failures;
+import io.cistern.internal.names.Known;
 import io.cistern.internal.threads.ThreadTable;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.Availability;
@@ -216,7 +217,9 @@ final class CachingAllocator implements VerifiableAllocator, MemoryStatistics, M
     @Override
     public Map<String, Long> statistics(int device) {
         DeviceCache cache = caches.get(device);
-        return (cache == null ? open(device, NoMemory.SOURCE) : cache).statistics.map();
+        return cache != null
+                ? cache.statistics.map()
+                : Known.orElse(() -> open(device, NoMemory.SOURCE).statistics.map(), Map.of());
     }
 
     @Override

@@ -1,6 +1,7 @@
 package io.cistern.async.internal;
 
 import io.cistern.cuda.AccessRights;
+import io.cistern.cuda.CudaException;
 import io.cistern.cuda.DeadContext;
 import io.cistern.cuda.MemoryPools;
 import io.cistern.cuda.PoolAttribute;
@@ -42,15 +43,30 @@ public final class PoolHandle {
         return handle;
     }
 
-    /// Returns an attribute; 0 after the end.
+    /// Returns an attribute; 0 after the end, or if the context has died and taken the pool along.
     public synchronized long attribute(PoolAttribute attribute) {
-        return ended ? 0 : pools.attribute(device, handle, attribute);
+        try {
+            return ended ? 0 : pools.attribute(device, handle, attribute);
+        } catch (CudaException failure) {
+            requireDead(failure);
+            return 0;
+        }
     }
 
-    /// Sets an attribute; does nothing after the end.
+    /// Sets an attribute; does nothing after the end, or if the context has died.
     public synchronized void setAttribute(PoolAttribute attribute, long value) {
-        if (!ended) {
-            pools.setAttribute(device, handle, attribute, value);
+        try {
+            if (!ended) {
+                pools.setAttribute(device, handle, attribute, value);
+            }
+        } catch (CudaException failure) {
+            requireDead(failure);
+        }
+    }
+
+    private static void requireDead(CudaException failure) {
+        if (!failure.result().endsContext()) {
+            throw failure;
         }
     }
 

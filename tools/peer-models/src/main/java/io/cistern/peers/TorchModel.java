@@ -1,6 +1,7 @@
 package io.cistern.peers;
 
 import io.cistern.cuda.CudaDriver;
+import io.cistern.cuda.DeadContext;
 import io.cistern.diagnostics.SegmentMemory;
 import io.cistern.spi.AllocatorContext;
 import io.cistern.spi.Availability;
@@ -66,6 +67,6 @@ final class TorchModel implements DeviceAllocator, MemoryStatistics {
 
     @Override
     public void close() {
-        devices.forEach(TorchDevice::release);
+        devices.forEach(each -> DeadContext.survive(each::release));
     }
 }
