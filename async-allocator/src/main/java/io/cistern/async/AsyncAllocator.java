@@ -24,7 +24,8 @@ import java.util.OptionalLong;
 /// The driver's stream-ordered allocator, on pools that the options choose: its own or another owner's.
 ///
 /// The driver reuses memory within a stream and across streams. An allocation or a free is one driver call and
-/// makes no garbage; one read shows that no rare case applies.
+/// makes no garbage; one read shows that no rare case applies. A free also takes a lock that hardly any
+/// other thread takes ([FreesUnderWay]).
 final class AsyncAllocator implements DeviceAllocator, MemoryStatistics, MemoryReclaim, StreamUses, MemorySharing {
     /// Calls the driver, for all devices. A field of its own saves loads: the driver's locks delay a call until
     /// the loads before it have completed.
@@ -67,16 +68,18 @@ final class AsyncAllocator implements DeviceAllocator, MemoryStatistics, MemoryR
     @Override
     public void free(long address, long byteSize, int device, long stream) {
         AsyncDevice pools = devices[device];
-        if (pools.eventful) {
-            pools.free(address, byteSize, stream);
-            return;
-        }
-        try {
-            memory.free(device, address, stream);
-        } catch (CudaException failure) {
-            pools.freeFailed(address, stream, failure);
-        } catch (OutOfMemoryError ofTheHeap) {
-            pools.freeNotMade(address, stream);
+        synchronized (pools.frees.lockOfThread()) { // so that the stream does not end meanwhile
+            if (pools.eventful) {
+                pools.free(address, byteSize, stream);
+                return;
+            }
+            try {
+                memory.free(device, address, stream);
+            } catch (CudaException failure) {
+                pools.freeFailed(address, stream, failure);
+            } catch (OutOfMemoryError ofTheHeap) {
+                pools.freeNotMade(address, stream);
+            }
         }
     }
 

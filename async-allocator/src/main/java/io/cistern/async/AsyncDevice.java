@@ -47,6 +47,7 @@ final class AsyncDevice {
     final int device;
     final DevicePools pools;
     final DeferredFrees later;
+    final FreesUnderWay frees = new FreesUnderWay();
     private final EndedStreams ended;
     private final FailedFrees refused;
     private final CudaDriver driver;
@@ -337,15 +338,18 @@ final class AsyncDevice {
         return stream == Streams.LEGACY_DEFAULT ? 0 : stream;
     }
 
+    /// Handles the end of a stream. Frees that begin from now on do not name it, and those under way are
+    /// waited for, so what is kept for it is complete.
     void streamClosing(long stream) {
+        if (pools.all().length > 0) {
+            becomeEventful();
+            ended.closing(stream);
+            frees.await();
+        }
         long name = oneName(stream);
         later.streamClosing(name);
         refused.streamClosing(stream);
         pools.streamClosing(name);
-        if (pools.all().length > 0) {
-            becomeEventful();
-            ended.closing(stream);
-        }
     }
 
     /// Waits for all work, as [#synchronizeNow] does.
