@@ -40,7 +40,9 @@ sealed interface BlockOrder {
 
     /// ONNX Runtime works on a stream of its own. It destroys that stream with the thread or the session that
     /// uses it, without notice, and a driver crashes if it is called with a destroyed stream. So only the
-    /// thread that works on the stream makes calls on it, from within a call of ONNX Runtime.
+    /// thread that works on the stream makes calls on it, from within a call of ONNX Runtime, and none does
+    /// after [SessionMemory#close]. A program that closes its session first must not free a block in
+    /// between, as [SessionStreams#ONE_FOR_EACH_REQUEST] says.
     record StandIn(CudaStream stream, StreamOrder order, long handle) implements BlockOrder {
         @Override
         public void beforeUse() {

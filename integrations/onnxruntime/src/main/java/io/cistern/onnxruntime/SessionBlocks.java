@@ -131,7 +131,8 @@ final class SessionBlocks {
         if (block == null) {
             throw new UnknownAddressException(address);
         }
-        free(address, block, block.allocatingThread);
+        boolean mayBeGone = block.session != null && block.session.isClosed();
+        free(address, block, mayBeGone ? BlockOrder.NO_THREAD : block.allocatingThread);
     }
 
     private void free(long address, Block block, long allocatingThread) {

@@ -25,6 +25,7 @@ public final class SessionMemory implements AutoCloseable {
     private final SessionSettings settings;
     private final @Nullable CudaStream stream;
     private final Counters counters = new Counters();
+    private volatile boolean closed;
 
     /// @param stream the stream of [SessionStreams#ONE_OF_SESSION]; null for other settings
     SessionMemory(OnnxMemory owner, SessionSettings settings, @Nullable CudaStream stream) {
@@ -71,7 +72,13 @@ public final class SessionMemory implements AutoCloseable {
     /// sessions then count towards the later one. Closing twice does nothing.
     @Override
     public void close() {
+        closed = true;
         owner.close(this);
+    }
+
+    /// Returns whether the session, and with it ONNX Runtime's streams for its requests, may be gone.
+    boolean isClosed() {
+        return closed;
     }
 
     SessionSettings settings() {

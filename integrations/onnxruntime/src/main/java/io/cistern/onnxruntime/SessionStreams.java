@@ -6,6 +6,7 @@ public enum SessionStreams {
     /// device, so the session needs the least memory.
     ONE_OF_SESSION,
     /// ONNX Runtime's own streams, one for each thread and session. Requests of several threads run at the same
-    /// time, and each of them holds memory.
+    /// time, and each of them holds memory. Tensors on the device must be closed before the session, which
+    /// destroys the streams, or after the [SessionMemory] that [ran][SessionMemory#call] their requests.
     ONE_FOR_EACH_REQUEST
 }

@@ -132,6 +132,18 @@ class SessionOrderTests {
     }
 
     @Test
+    void aStreamThatEndedWithItsSessionIsNotTouchedAgain() {
+        SessionMemory session = onnx.onnx.open(SessionSettings.named("s").streams(SessionStreams.ONE_FOR_EACH_REQUEST));
+        long stream = onnx.foreignStream();
+        long output = session.call(() -> onnx.fake.allocateOnStream(MIB, stream));
+        onnx.gpu.streams().destroy(DEVICE, stream);
+        session.close();
+        onnx.fake.free(output);
+        assertThat(onnx.onnx.lastFailure()).isEmpty();
+        assertThat(onnx.onnx.figures().liveBlocks()).isZero();
+    }
+
+    @Test
     void threadsThatJavaHasNeverSeenAreServed() {
         long[] streams = {onnx.foreignStream(), onnx.foreignStream(), onnx.foreignStream(), onnx.foreignStream()};
         assertThat(onnx.fake.serveOnNativeThreads(streams, 2000)).isZero();
