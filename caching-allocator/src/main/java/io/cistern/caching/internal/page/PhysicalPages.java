@@ -127,7 +127,7 @@ public final class PhysicalPages {
     /// Announces to the source a mapping that all [#accessors] may use. Memory on the host is not
     /// announced.
     public void announceMapped(Mapping mapping) {
-        if (!mapping.page.isOnHost()) {
+        if (!mapping.page.isPinned(Page.Pin.ON_HOST)) {
             source.mapped(device, mapping.address, mapping.page.byteSize, mapping.page.handle);
         }
     }
