@@ -239,8 +239,8 @@ public final class Listeners {
 
     /// Calls a listener when the memory in use on a device, by all allocators and pools together, rises
     /// above a threshold. It is called once for each rise, and immediately if the use is already above the
-    /// threshold; a fall by less than 2 % of the threshold does not count. A pending call covers all rises
-    /// until it begins; rises during a call lead to one more call.
+    /// threshold. A call that came early ([MemoryMeasure]) is not repeated when the threshold is passed. A
+    /// pending call covers all rises until it begins; rises during a call lead to one more call.
     ///
     /// Thresholds are checked when a thread renews its byte lease, every few MiB, and when an allocator
     /// obtains memory or gives it back. So most allocations do not pay for them.

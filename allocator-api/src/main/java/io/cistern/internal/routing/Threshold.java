@@ -17,10 +17,6 @@ public final class Threshold {
     final int device;
     private final boolean ofReserved;
     private final long byteSize;
-
-    /// Sums above this count as above the threshold, once a sum has exceeded the threshold.
-    private final long nearBytes;
-
     private final @Nullable Route only;
     private final Runnable whenAbove;
 
@@ -29,6 +25,9 @@ public final class Threshold {
 
     private volatile boolean above;
 
+    /// While `above`: the sum at which it ends. That is the threshold, or less if the crossing was told early.
+    private volatile long endBytes;
+
     /// @param ofReserved true to count reserved bytes, false to count requested bytes
     /// @param only a route of the only allocator that counts; null for all allocators of the device
     /// @param whenAbove runs at each crossing, under locks, so it must not wait
@@ -36,7 +35,6 @@ public final class Threshold {
         this.device = device;
         this.ofReserved = ofReserved;
         this.byteSize = byteSize;
-        this.nearBytes = byteSize - (byteSize >> Meter.SLACK_SHIFT);
         this.only = only;
         this.whenAbove = whenAbove;
     }
@@ -68,7 +66,7 @@ public final class Threshold {
     /// counted already, and the next move reports the crossing.
     void moved() {
         try {
-            if (mostBytes() > (above ? nearBytes : byteSize) != above) {
+            if (mostBytes() > (above ? endBytes : byteSize) != above) {
                 fire();
             }
         } catch (OutOfMemoryError full) {
@@ -81,7 +79,16 @@ public final class Threshold {
     /// may request without asking. A crossing reported that early is not reported again when the missing
     /// bytes are requested.
     private boolean isAbove() {
-        return above ? mostBytes() > nearBytes : mostBytes() > byteSize && settledBytes() > nearBytes;
+        if (above) {
+            return mostBytes() > endBytes;
+        }
+        if (mostBytes() <= byteSize) {
+            return false;
+        }
+        long nearBytes = byteSize - (byteSize >> Meter.SLACK_SHIFT);
+        long settledBytes = settledBytes();
+        endBytes = settledBytes > byteSize ? byteSize : nearBytes;
+        return settledBytes > nearBytes;
     }
 
     /// Takes back what threads may request without asking their meter.
