@@ -166,7 +166,7 @@ record Fit(
                 return Optional.empty();
             }
             Recorder recorder = recording.recorder();
-            if (freeBytes >= refusal.byteSize()) {
+            if (freeBytes >= recorder.driverBytes(refusal.byteSize())) {
                 return Optional.of(new Room(
                         possible(recorder.reservedPeakBytes(recording.ordinals()[0])
                                 .orElse(heldBytes)),

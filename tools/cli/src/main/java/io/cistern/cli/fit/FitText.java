@@ -358,7 +358,7 @@ final class FitText {
         }
         String request = ByteSize.format(refusal.byteSize());
         String free = ByteSize.format(freeBytes);
-        if (freeBytes >= refusal.byteSize()) {
+        if (freeBytes >= fit.recording().recorder().driverBytes(refusal.byteSize())) {
             return ". A limit refused the " + request + ", since " + free + " of the device were free.";
         }
         if (liveBytes + refusal.byteSize() > heldBytes + freeBytes) {

@@ -48,4 +48,16 @@ public record Recorder(
                 .mapToLong(Reserved::byteSize)
                 .max();
     }
+
+    /// Returns the bytes that the allocator asks the driver for when no cached memory serves a request. PyTorch rounds
+    /// them up (`kSmallBuffer`, `kLargeBuffer`, `kMinLargeAlloc`, `kRoundLarge`).
+    public long driverBytes(long byteSize) {
+        if (!name.equals("PyTorch")) {
+            return byteSize;
+        }
+        if (byteSize <= 1L << 20) {
+            return 2L << 20;
+        }
+        return byteSize < 10L << 20 ? 20L << 20 : Math.ceilDiv(byteSize, 2L << 20) * (2L << 20);
+    }
 }
