@@ -48,8 +48,8 @@ function build() {
       (index) => change({ index: Number(index) })) : element("span", { class: "runs" }, name),
     ...(devices.length > 1 ? [choice("Device", [["", "all"], ...devices.map((each) => [each, "device " + each])],
       state.device ?? "", (device) => change({ device: device === "" ? null : Number(device) }))] : []),
-    ...(run.refusal && run.hasChangedSince(run.refusal.at) ? [choice("Moment", [[false, "refusal, at "
-      + secondsText(run.refusal.seconds)], [true, "snapshot"]], state.isOfSnapshot,
+    ...(run.refusal && run.hasChangedSince(run.refusal.at) ? [choice("Moment", [["false", "refusal, at "
+      + secondsText(run.refusal.seconds)], ["true", "snapshot"]], state.isOfSnapshot,
     (isOfSnapshot) => change({ isOfSnapshot: isOfSnapshot === "true" }))] : []));
   const sections = [...fitSections(sources), ...grownSections(), summarySection(run)];
   if (sources.length > 1) {

@@ -37,7 +37,7 @@ class Ranges {
   /** Takes a range away; parts of ranges that lie outside it stay. Returns the last one that it found there. */
   remove(from, to) {
     let index = Math.max(0, this.indexAt(from));
-    let found = { stream: -1 };
+    let found = { stream: -1, segment: {} };
     while (index < this.items.length && this.items[index].from < to) {
       const item = this.items[index];
       if (item.to <= from) {

@@ -163,9 +163,10 @@ final class ReportPageTests {
                 .contains("Segments by stream, at the refusal", "default stream\t800 MiB\t160 MiB\t640 MiB 80 %");
         assertThat(browser.evaluate("cisternReport.maps[0].segments.length")).isEqualTo(40);
 
-        browser.evaluate("cisternReport.change({ isOfSnapshot: true })");
-
         assertThat(text("#choice")).contains("Moment");
+        browser.evaluate("(() => { const all = document.querySelectorAll('#choice select'), last = all[all.length - 1];"
+                + " last.value = last.options[1].value; last.dispatchEvent(new Event('change')); })()");
+
         assertThat(text("#fragmentation"))
                 .contains("Segments by stream, at the snapshot", "default stream\t20.0 MiB\t0 B\t20.0 MiB 100 %");
         assertThat(findings().getLast().toString())
