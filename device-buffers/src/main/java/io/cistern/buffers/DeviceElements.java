@@ -100,7 +100,8 @@ public record DeviceElements(DeviceBuffer buffer, MemoryLayout layout) {
     }
 
     /// Sets every element. Copies the value to the first element and waits for that copy; then enqueues
-    /// copies on the buffer's stream that double the part already set, until all elements are set.
+    /// copies on the buffer's stream that double the part already set, until all elements are set. Without
+    /// elements, it does nothing, whatever their type.
     public void fill(long value) {
         if (count() > 0) {
             set(0, value);

@@ -54,8 +54,8 @@ import org.jspecify.annotations.Nullable;
 ///
 /// **Threads.** Any platform thread may call any method at any time. A virtual thread may change its OS
 /// thread, and with it the current context, so it must allocate with
-/// [#cuMemAlloc(DeviceMemory, int, CUdeviceptr, long)]; the other functions that allocate, and `cuCtxCreate`, throw an
-/// [IllegalStateException] there.
+/// [#cuMemAlloc(DeviceMemory, int, CUdeviceptr, long)]; the other functions that allocate through Cistern, and
+/// `cuCtxCreate`, throw an [IllegalStateException] there.
 @SuppressWarnings("exports") // JSpecify is not needed at run time
 public final class CisternMalloc {
     private static final Set<Integer> ELEMENT_SIZES = Set.of(4, 8, 16);
