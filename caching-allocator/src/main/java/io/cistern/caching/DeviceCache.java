@@ -137,7 +137,7 @@ final class DeviceCache {
         if (address > 0) {
             return address;
         }
-        if (address != SmallerRuns.OWN_PAGES) { // blocks that threads keep would not help
+        if (address != SmallerRuns.OWN_PAGES) { // the shard's own pages come back without a driver call
             refill.emptyCaches(threadCache, shard);
         }
         return allocateMissed(shard, size, byteSize);
