@@ -21,7 +21,7 @@ final class MemoryLevels {
 
     private MemoryLevels() {}
 
-    /// Returns the level that contains the last of that many bytes.
+    /// Returns the level that contains the last of `byteSize` bytes.
     ///
     /// @param byteSize at least 0; 0 is in level 0
     static int of(long byteSize) {

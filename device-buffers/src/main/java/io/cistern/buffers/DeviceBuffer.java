@@ -142,7 +142,7 @@ public final class DeviceBuffer implements AutoCloseable {
 
     /// Allocates from the given allocator or pool, regardless of the current one and of the thread's scope.
     ///
-    /// @param from the allocator; it may belong to another device memory than the process's own
+    /// @param from the allocator; its device memory need not be the process's own
     /// @param byteSize bytes wanted; 0 gives a buffer without memory
     /// @param device the device's ordinal
     /// @param stream the stream on which the buffer is used first, and in whose order it is freed

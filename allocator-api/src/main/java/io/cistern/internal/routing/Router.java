@@ -167,7 +167,7 @@ public final class Router implements OwnerTable.Freeing {
     /// Allocates from idle memory of a route's allocator, which obtains no more, for a request that another
     /// route could not serve. The block belongs to this route.
     ///
-    /// @return the address, or 0 if the allocator has no idle memory for it, is closed, or can't tell
+    /// @return the address, or 0 if the allocator has no idle memory for it, is closed, or can't lend
     public long lend(Route route, long byteSize, long stream) {
         MemoryReclaim lender = route.allocator.extension(MemoryReclaim.class).orElse(null);
         if (lender == null || !lender.canLend().available() || byteSize > OwnerTable.MAX_SIZE) {

@@ -13,7 +13,7 @@ import java.util.regex.Pattern;
 /// | `1048576`, `1048576B` | bytes |
 /// | `64k`, `512m`, `8g`, `1t` | powers of 1024, as for `-Xmx` and in Spark |
 /// | `64KiB`, `512MiB`, `0.5GiB`, `1TiB` | the same |
-/// | `0.5`, `50%` | a share of the device's memory; a share without `%` needs the point |
+/// | `0.5`, `50%` | a share of the device's memory; without `%`, write a decimal point |
 ///
 /// Letters may have any case. Fractions of a byte are rounded down. `KB`, `MB` and `GB` are refused as
 /// ambiguous: 80 GB is 80·10⁹ bytes on a data sheet, but many people mean 80·2³⁰ bytes, which is 7 % more.

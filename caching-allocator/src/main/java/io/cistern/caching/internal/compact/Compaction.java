@@ -60,7 +60,7 @@ public final class Compaction implements AutoCloseable {
         }
     }
 
-    /// Whether bytes may wait on the host: those of one page at a time.
+    /// Whether a page may wait on the host; only one may at a time.
     public static boolean canUseHost(PageTable table) {
         return table.onHost().isEmpty() && table.physical.canUseHost();
     }

@@ -91,7 +91,7 @@ public final class AliasMappings {
         return claimAndUnmap(table.all, each -> each.owner == owner, false);
     }
 
-    /// @param all whether to unmap none if another thread is unmapping one
+    /// @param all whether to unmap only if all mappings can be claimed
     private boolean claimAndUnmap(List<Page> pages, Predicate<Mapping> which, boolean all) {
         List<Mapping> claimed = new ArrayList<>();
         try {

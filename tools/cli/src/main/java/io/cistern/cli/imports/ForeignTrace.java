@@ -85,7 +85,7 @@ final class ForeignTrace {
 
     /// Returns a log as a recording.
     ///
-    /// @throws InputException if no replay would read its trace
+    /// @throws InputException if it exceeds the limits of a trace
     static Recording recording(String file, ForeignLog log) throws InputException, IOException {
         TraceRows builder = new TraceRows();
         Iterator<Refused> refused = log.recorder().refused().iterator();

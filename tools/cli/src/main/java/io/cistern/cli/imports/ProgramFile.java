@@ -15,7 +15,7 @@ import java.util.Optional;
 
 /// A recorded program, whoever recorded it: PyTorch, RMM or Cistern.
 ///
-/// @param snapshot the snapshot of PyTorch's that it was read from; empty if it was another file
+/// @param snapshot the PyTorch snapshot that it was read from; empty for any other file
 /// @param warning what was left out of the file, for people; empty if nothing was
 public record ProgramFile(Recording recording, Optional<TorchSnapshot> snapshot, Optional<String> warning) {
     /// Reads a recording. Its first bytes tell what it is.
