@@ -151,9 +151,8 @@ final class CacheCompaction {
         return Math.max(0, left) & -table.physical.slotBytes;
     }
 
-    /// Returns the bytes that must become free before the request fits, at worst all in new pages. A driver
-    /// may refuse the last page that it counts as free; the request was refused, so it lacks at least one
-    /// slot.
+    /// Returns the bytes that must become free before the request fits, at worst all in new pages. A driver may
+    /// refuse the last page that it counts as free; the request was refused, so it lacks at least one slot.
     private long lacking(PageTable table, long asked, long room) {
         long slot = table.physical.slotBytes;
         return Math.max(slot, (shards.rounded(asked) + slot - 1) / slot * slot - room);

@@ -45,9 +45,8 @@ import org.jspecify.annotations.Nullable;
 /// once, no step moves pages or gives memory back.
 ///
 /// **Giving back.** 1. A shard's blocks in thread caches are freed, since they are idle too. 2. Under the shard's
-/// driver lock, blocks whose fences have passed are freed; if the caller waits, all blocks that wait for
-/// fences. 3. Idle memory is given back if its stream's work has finished; if the caller waits, after that
-/// work.
+/// driver lock, blocks whose fences have passed are freed; if the caller waits, all blocks that wait for fences. 3.
+/// Idle memory is given back if its stream's work has finished; if the caller waits, after that work.
 ///
 /// **Threads.** Any; one shard's driver lock is held at a time, and none during a wait for a stream's work.
 final class CacheReclaim {
@@ -165,9 +164,8 @@ final class CacheReclaim {
         return allowed;
     }
 
-    /// Grows; returns 0 if there is not enough memory. With `idleFirst`, idle pages are moved first and only
-    /// the bytes still missing are created, because a new page of the usual size may be larger than the
-    /// memory left.
+    /// Grows; returns 0 if there is not enough memory. With `idleFirst`, idle pages are moved first and only the
+    /// bytes still missing are created, because a new page of the usual size may be larger than the memory left.
     private long tryToGrow(Shard shard, long size, boolean idleFirst) {
         try {
             return growth.grow(shard, size, idleFirst);
@@ -266,10 +264,9 @@ final class CacheReclaim {
         return releaseRefused() + giveBackOthers(shard, size, false).mostBytes();
     }
 
-    /// Frees blocks of this stream that wait for other streams. If that frees nothing, waits for other
-    /// streams and gives back their idle memory, until it is enough for a request. If that returns nothing,
-    /// gives back all idle memory, including this stream's own, which is fragmented. Skips streams in a
-    /// capture.
+    /// Frees blocks of this stream that wait for other streams. If that frees nothing, waits for other streams and
+    /// gives back their idle memory, until it is enough for a request. If that returns nothing, gives back all idle
+    /// memory, including this stream's own, which is fragmented. Skips streams in a capture.
     ///
     /// @return the bytes given back to the driver or freed
     private long giveBackAfterWaiting(Shard shard, long size) {

@@ -54,8 +54,7 @@ record CachingOptions(
     /// The sources whose memory is known to be the device's own.
     private static final List<String> TAKE_FROM_DEVICE = List.of("pages", "linear");
 
-    /// The options that apply only to pages. Plain segments have no pages, so these options contradict
-    /// them.
+    /// The options that apply only to pages. Plain segments have no pages, so these options contradict them.
     private static final List<CachingOption<?>> OF_PAGES = List.of(
             CachingOption.PAGE_SIZE,
             CachingOption.FIT,

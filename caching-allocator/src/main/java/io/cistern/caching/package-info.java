@@ -6,12 +6,11 @@
 /// pages           physical memory under the addresses of all shards                  driver calls
 /// ```
 ///
-/// **The life of a block.** A request of up to 64 KiB takes a block of its size class from the thread's
-/// cache, if there is one. Otherwise the stream's shard splits a block from the smallest free run that
-/// has enough free bytes. For a larger request, idle pages that left the run count as if they were
-/// still there. A block that is freed on its own stream returns to the thread's cache, or to the shard,
-/// which merges it with its free neighbours. A block that another stream used waits in the shard until a
-/// fence shows that the other stream's work has completed.
+/// **The life of a block.** A request of up to 64 KiB takes a block of its size class from the thread's cache, if
+/// there is one. Otherwise the stream's shard splits a block from the smallest free run that has enough free bytes.
+/// For a larger request, idle pages that left the run count as if they were still there. A block that is freed on
+/// its own stream returns to the thread's cache, or to the shard, which merges it with its free neighbours. A block
+/// that another stream used waits in the shard until a fence shows that the other stream's work has completed.
 ///
 /// **The life of a page.** A page is created when a miss needs more memory than is idle. Its *home* is the
 /// address range at which blocks use it. Once the whole page lies in one free block, it is idle: another

@@ -96,8 +96,7 @@ public final class PageGrowth implements Growth {
         NO_WINDOW,
         /// Another thread took a page of the window; after [#MAX_LOST] times, only new pages are used.
         PAGE_LOST,
-        /// No idle page fits. Before the next attempt, once per request, blocks whose fences have passed
-        /// are freed.
+        /// No idle page fits. Before the next attempt, once per request, blocks whose fences have passed are freed.
         NOT_IDLE,
         /// The stream would wait for others though memory is plentiful. The next attempt takes only pages
         /// without a wait.

@@ -59,7 +59,8 @@ final class PageSurvey implements PageOwner.FreeBlocks {
         return home.idle && !page.isPinned() && home.freedAt <= home.owner.timeline().newestTakeable;
     }
 
-    /// Returns the idle pages that may be taken, the largest first. Among equals, those idle for longest come first, since
+    /// Returns the idle pages that may be taken, the largest first. Among equals, those idle for longest come first,
+    /// since
     /// they are the least likely to be needed where they are. Some may have been [taken][#has].
     List<Page> idleBySize() {
         if (!sorted) {

@@ -157,8 +157,7 @@ public final class SegmentGrowth implements Growth {
         return source.acquire(byteSize + policy.alignment(), ALIGNMENT, counters.device);
     }
 
-    /// Returns the bytes of segments that belong to no shard; any other refused segment stays with its
-    /// shard.
+    /// Returns the bytes of segments that belong to no shard; any other refused segment stays with its shard.
     @Override
     public long refusedBytes() {
         return refused.byteSize();

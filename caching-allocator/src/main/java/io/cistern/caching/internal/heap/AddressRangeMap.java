@@ -11,10 +11,9 @@ import org.jspecify.annotations.Nullable;
 ///             root      middle    leaf      inside a 2 MiB slot
 /// ```
 ///
-/// Slots are entered when memory is mapped there. If a source's segments are not aligned to 2 MiB, two ranges
-/// may share a slot: the end of one and the start of the next. The slot then refers to the higher one,
-/// which refers to the one [below][AddressRange#below]. No range is shorter than a slot, so at most two
-/// share one.
+/// Slots are entered when memory is mapped there. If a source's segments are not aligned to 2 MiB, two ranges may
+/// share a slot: the end of one and the start of the next. The slot then refers to the higher one, which refers to
+/// the one [below][AddressRange#below]. No range is shorter than a slot, so at most two share one.
 ///
 /// **Threads.** Reading takes no lock: a thread that has a live address got it after its slot was entered, and
 /// an entry for live memory does not change. Writers exclude each other.

@@ -11,8 +11,7 @@ public interface SmallerRuns {
     /// Returns the block that was found, without a search.
     SmallerRuns NONE = (_, block, _) -> block;
 
-    /// Returns the free block to take. Called under the shard's lock, so its view of other shards is a
-    /// guess.
+    /// Returns the free block to take. Called under the shard's lock, so its view of other shards is a guess.
     ///
     /// @param block the best free block that begins a free run, or [Blocks#NONE]
     /// @return a free block, `block` itself, [#OWN_PAGES], or [Blocks#NONE] if the best run needs pages of others

@@ -58,9 +58,8 @@ public final class CrossStreamOrder {
     }
 
     /// Returns the time of the newest frees that the policy lets another stream take. If the policy is
-    /// [PageReuse#NEVER], these are the frees of streams that have ended and finished, as if the memory had
-    /// been returned and created again. While streams of the device are captured, asks the driver about the
-    /// giver.
+    /// [PageReuse#NEVER], these are the frees of streams that have ended and finished, as if the memory had been
+    /// returned and created again. While streams of the device are captured, asks the driver about the giver.
     ///
     /// @param waits whether the taker may be made to wait
     public synchronized long newestTakeable(StreamTimeline taker, StreamTimeline giver, boolean waits) {
@@ -83,8 +82,7 @@ public final class CrossStreamOrder {
         return Math.max(giver.passedTime, taker.awaited.getOrDefault(giver, -1L));
     }
 
-    /// Whether [#precede] would make the device wait. Asks the driver each time: a query costs less than a
-    /// page.
+    /// Whether [#precede] would make the device wait. Asks the driver each time: a query costs less than a page.
     public synchronized boolean wouldWait(StreamTimeline taker, StreamTimeline giver, long freedAt) {
         if (freedAt <= coveredTime(taker, giver)) {
             return false;
@@ -141,8 +139,7 @@ public final class CrossStreamOrder {
         }
     }
 
-    /// Asks the driver whether all work of a stream has finished; skips some queries after a negative
-    /// answer.
+    /// Asks the driver whether all work of a stream has finished; skips some queries after a negative answer.
     private boolean isFinished(StreamTimeline giver) {
         if (giver.closed || --giver.untilAsked >= 0 || !fences.recordable(giver.key) || !isIndependent(giver)) {
             return false;

@@ -8,10 +8,9 @@ import org.jspecify.annotations.Nullable;
 /// The known progress of one stream; a later stream of the same handle has another timeline. Guarded by
 /// [CrossStreamOrder].
 ///
-/// **Time** is that of the device's miss clock, a counter that advances at each survey for a miss, each
-/// query and each fence. Frees are stamped with it: a fence recorded after the clock left time `t` covers
-/// all frees stamped `t` or less, and of two idle pages the one with the lower stamp has been idle for
-/// longer.
+/// **Time** is that of the device's miss clock, a counter that advances at each survey for a miss, each query and
+/// each fence. Frees are stamped with it: a fence recorded after the clock left time `t` covers all frees stamped
+/// `t` or less, and of two idle pages the one with the lower stamp has been idle for longer.
 public final class StreamTimeline {
     /// See [Fences#key].
     public final long key;

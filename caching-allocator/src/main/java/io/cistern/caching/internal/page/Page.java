@@ -90,8 +90,7 @@ public final class Page {
         return (pins & reason.bit) != 0;
     }
 
-    /// Whether no pin keeps the page from returning to the driver. A sleeping page gives back only its
-    /// addresses.
+    /// Whether no pin keeps the page from returning to the driver. A sleeping page gives back only its addresses.
     boolean mayGo() {
         return mayBeReplaced() || pins == Pin.ASLEEP.bit;
     }

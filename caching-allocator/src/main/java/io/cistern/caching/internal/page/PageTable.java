@@ -19,10 +19,9 @@ import org.jspecify.annotations.Nullable;
 /// their home there, under an aliased block one mapping of a page with its home elsewhere, under a hole no mapping; the
 /// reserved bytes are the bytes of all pages on the device and of the handles that the driver would not take back.
 ///
-/// **Threading.** The lock guards pages and mappings. Order of locks: a shard's driver lock, this lock, shards' short
-/// locks. Only a thread that holds this lock may hold several short locks. It is held across a driver call
-/// only in a survey of idle pages while streams of the device are captured: `CrossStreamOrder` then asks
-/// which.
+/// **Threading.** The lock guards pages and mappings. Order of locks: a shard's driver lock, this lock, shards'
+/// short locks. Only a thread that holds this lock may hold several short locks. It is held across a driver call
+/// only in a survey of idle pages while streams of the device are captured: `CrossStreamOrder` then asks which.
 public final class PageTable {
     public final PhysicalPages physical;
     public final AddressRangeMap ranges;

@@ -124,8 +124,7 @@ public final class PhysicalPages {
         memory.setAccess(device, mapping.address, mapping.page.byteSize, accessor, rights);
     }
 
-    /// Announces to the source a mapping that all [#accessors] may use. Memory on the host is not
-    /// announced.
+    /// Announces to the source a mapping that all [#accessors] may use. Memory on the host is not announced.
     public void announceMapped(Mapping mapping) {
         if (!mapping.page.isPinned(Page.Pin.ON_HOST)) {
             source.mapped(device, mapping.address, mapping.page.byteSize, mapping.page.handle);
@@ -234,8 +233,7 @@ public final class PhysicalPages {
         }
     }
 
-    /// Tries again to release refused handles and stranded pages. They stay reserved until the driver takes
-    /// them.
+    /// Tries again to release refused handles and stranded pages. They stay reserved until the driver takes them.
     public synchronized void releaseRefused() {
         releaseStranded();
         refused.retry();

@@ -2,8 +2,7 @@ package io.cistern.caching.internal.page;
 
 import java.util.Arrays;
 
-/// Handles that the driver would not take back. There is always room for more, so keeping one needs no Java
-/// heap.
+/// Handles that the driver would not take back. There is always room for more, so keeping one needs no Java heap.
 ///
 /// Guarded by its owner.
 final class RefusedHandles {

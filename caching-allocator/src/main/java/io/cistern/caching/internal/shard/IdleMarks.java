@@ -13,10 +13,9 @@ import java.util.concurrent.atomic.AtomicLong;
 /// [search][WindowSearch] reads a mark in constant time.
 ///
 /// Keeping the marks costs time for each page, at each free and each allocation. So they are kept only while
-/// searches need them: after [#UNASKED] allocations without a search they are dropped, and the next search
-/// rebuilds them by a walk over arenas and free blocks. Pages that were freed meanwhile count as freed at
-/// that moment. Blocks that a search itself takes do not count, or it would drop the marks that it still
-/// needs.
+/// searches need them: after [#UNASKED] allocations without a search they are dropped, and the next search rebuilds
+/// them by a walk over arenas and free blocks. Pages that were freed meanwhile count as freed at that moment.
+/// Blocks that a search itself takes do not count, or it would drop the marks that it still needs.
 ///
 /// A page that was taken and comes back unused keeps its time: another stream need not wait for work that came after
 /// it.

@@ -10,16 +10,14 @@ import org.jspecify.annotations.Nullable;
 /// Passes blocks of a shard from threads that only free them to threads that only allocate them, many at a
 /// time. On the way through the shard, each block would be merged with its neighbours and split off again.
 ///
-/// Each size class has a *shelf*, made when a thread cache misses, which records the thread cache that
-/// missed last. A thread cache that has too many blocks leaves them on the shelf if another thread cache
-/// missed last. So if threads free the blocks that they allocated, the shelves stay empty, and best fit
-/// sees all free memory.
+/// Each size class has a *shelf*, made when a thread cache misses, which records the thread cache that missed last.
+/// A thread cache that has too many blocks leaves them on the shelf if another thread cache missed last. So if
+/// threads free the blocks that they allocated, the shelves stay empty, and best fit sees all free memory.
 ///
 /// **Invariants**: Σ count × byteSize of the shelves = `bytes` ≤ [#BOUND]; every address is a live block of the
 /// shard, of the class's size.
 ///
-/// **Threads.** Any; a lock is held while some addresses are copied. A thread that finds it held uses the
-/// shard.
+/// **Threads.** Any; a lock is held while some addresses are copied. A thread that finds it held uses the shard.
 public final class TransferCache {
     /// Enough for batches of different sizes; little compared to the bytes that thread caches may hold.
     static final long BOUND = 2L << 20;

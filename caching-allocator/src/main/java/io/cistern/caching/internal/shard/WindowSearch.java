@@ -25,9 +25,8 @@ import org.jspecify.annotations.Nullable;
 ///
 /// [#window] serves misses, [#best] each allocation where blocks are aliased: both place a request in the same way.
 ///
-/// Each shard has one search. [#window] is called under the shard's locks and the page table's, [#best]
-/// only under the shard's short lock: its view of pages is then a guess. A search takes time linear in the
-/// number of blocks.
+/// Each shard has one search. [#window] is called under the shard's locks and the page table's, [#best] only under
+/// the shard's short lock: its view of pages is then a guess. A search takes time linear in the number of blocks.
 final class WindowSearch implements SmallerRuns {
     /// How many free runs and blocks of smaller runs an allocation looks at. Most recorded programs have fewer; one
     /// that fragments its memory has thousands.

@@ -44,8 +44,7 @@ final class KeptBytes implements AutoCloseable {
         }
     }
 
-    /// Gives the host memory back; no copy is under way. After a failure, another close gives back the
-    /// remainder.
+    /// Gives the host memory back; no copy is under way. After a failure, another close gives back the remainder.
     @Override
     public void close() {
         while (!chunks.isEmpty()) {

@@ -16,9 +16,8 @@ import io.cistern.caching.internal.base.ShardTotals;
 /// requested now    = Σ requested of shards + Σ requested of thread caches
 /// ```
 ///
-/// A thread cache's part of the last sum may be negative, if bytes requested through one are freed into
-/// another. The held blocks are not counted here, since a walk finds them; hits of stacks are counted in
-/// [ThreadCacheBins].
+/// A thread cache's part of the last sum may be negative, if bytes requested through one are freed into another.
+/// The held blocks are not counted here, since a walk finds them; hits of stacks are counted in [ThreadCacheBins].
 final class ThreadCacheCounters {
     /// Bytes of requests that the thread cache served, less those of blocks that callers freed into it.
     final Gauge requested;
