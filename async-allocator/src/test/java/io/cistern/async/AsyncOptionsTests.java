@@ -3,6 +3,7 @@ package io.cistern.async;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.mockito.AdditionalAnswers.delegatesTo;
+import static org.mockito.ArgumentMatchers.any;
 import static org.mockito.Mockito.doReturn;
 import static org.mockito.Mockito.mock;
 import static org.mockito.Mockito.when;
@@ -161,6 +162,7 @@ class AsyncOptionsTests extends AsyncFixture {
     @Test
     void eachDeviceNeedsPools() {
         DeviceEnvironment environment = mock(DeviceEnvironment.class);
+        when(environment.onAll(any())).thenCallRealMethod();
         when(environment.deviceCount()).thenReturn(2);
         when(environment.memoryPools(0)).thenReturn(Availability.yes());
         when(environment.memoryPools(1)).thenReturn(Availability.no("in a test"));

@@ -17,11 +17,11 @@ import io.cistern.spi.RangeSource;
 import io.cistern.spi.Segment;
 import io.cistern.spi.SegmentSource;
 
-/// Grows by plain segments. A request of up to 1 MiB gets a segment of 2 MiB, which other blocks share. For
-/// larger blocks below 10 MiB, a segment holds as many blocks of the request's size as fit into 20 MiB, so
-/// that equal blocks waste little; others get a segment of their own size. If the source has no room for a
-/// shared segment, the growth asks for one that is just large enough. If blocks are not split, each block
-/// has a segment of its own, in whole 2 MiB.
+/// Grows by plain segments. A request of up to 1 MiB gets a segment of 2 MiB, which other blocks share. Larger blocks
+/// below 10 MiB share segments of 20 MiB, or less if blocks of the request's size would leave more than an eighth
+/// of that unused; others get a segment of their own size. If the source has no room for a shared segment, the
+/// growth asks for one that is just large enough. If blocks are not split, each block has a segment of its own, in
+/// whole 2 MiB.
 public final class SegmentGrowth implements Growth {
     /// The alignment that every allocator promises and every source can give; a wider one takes more bytes.
     private static final long ALIGNMENT = 256;
@@ -193,7 +193,10 @@ public final class SegmentGrowth implements Growth {
         if (byteSize <= SMALL_SEGMENT_LIMIT) {
             return Sizes.SLOT;
         }
-        long blocks = byteSize < LARGE_SEGMENT_BYTES / 2 ? LARGE_SEGMENT_BYTES / byteSize : 1;
-        return Sizes.roundUp(blocks * byteSize, Sizes.SLOT);
+        if (byteSize >= LARGE_SEGMENT_BYTES / 2) {
+            return Sizes.roundUp(byteSize, Sizes.SLOT);
+        }
+        long used = Sizes.roundUp(LARGE_SEGMENT_BYTES / byteSize * byteSize, Sizes.SLOT);
+        return LARGE_SEGMENT_BYTES - used > LARGE_SEGMENT_BYTES / 8 ? used : LARGE_SEGMENT_BYTES;
     }
 }
