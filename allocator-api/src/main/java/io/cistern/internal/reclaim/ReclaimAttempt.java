@@ -376,7 +376,7 @@ final class ReclaimAttempt {
     }
 
     /// Makes stores spill until the request is served: spilled memory need not be contiguous. Each round
-    /// asks for twice as much, so rounds are few and at most about half is spilled in vain. A store that
+    /// asks for twice as much, so rounds are few and at most about half is spilled needlessly. A store that
     /// frees less than requested has no more. Spilled memory was freed after copies that may not be done,
     /// perhaps to another allocator, so idle memory is tried again.
     private long spill() {
